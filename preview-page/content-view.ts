@@ -1,18 +1,27 @@
 import { contentToText } from '../src/commands/preview/text.js';
 import { isRecord, type Json, parseJson } from '../src/shared/json.js';
+import { compareTexts, renderDiff, splitDiff } from './diff-view.js';
 import { element } from './dom.js';
+import { renderMarkdown } from './markdown-view.js';
 import { markMatches, renderText } from './text-view.js';
 
 /** Shows an input or output: messages as a conversation, an object by its fields, anything else as text. */
 export function renderContent(content: Json, query: string): HTMLElement {
   const text = contentToText(content);
-  if (text !== undefined) return renderText(text, query);
+  if (text !== undefined) return renderResult(text, query);
   const messages = Array.isArray(content) ? content : [content];
   if (messages.length > 0 && messages.every(isMessage)) {
     return element('div', { class: 'messages' }, ...messages.map((message) => renderMessage(message, query)));
   }
   if (isRecord(content)) return renderFields(content, query);
   return renderText(toText(content), query);
+}
+
+/** What a tool returned, with what it changed below. */
+function renderResult(text: string, query: string): HTMLElement {
+  const { before, diff } = splitDiff(text);
+  if (diff === undefined) return renderText(text, query);
+  return element('div', { class: 'result' }, renderText(before, query), renderDiff(diff, query));
 }
 
 interface Message {
@@ -26,15 +35,20 @@ function isMessage(value: unknown): value is Message {
 
 /** Its title is its name, or else its role, as in Langfuse. */
 function renderMessage({ role, name, content, thinking, tool_calls: calls }: Message, query: string): HTMLElement {
-  const text = contentToText(content) ?? toText(content ?? '');
   return element(
     'section',
     { class: 'message', 'data-role': role },
     element('h4', {}, typeof name === 'string' ? name : role),
     ...onlyRecords(thinking).map((thought) => renderText(String(thought.content ?? ''), query, 'text thinking')),
-    text === '' ? undefined : renderText(text, query),
+    renderWords(role, contentToText(content) ?? toText(content ?? ''), query),
     ...onlyRecords(calls).map((call) => renderCall(call, query)),
   );
+}
+
+/** Models write Markdown. What a person has typed is shown as it was typed, and what a tool has returned as it is. */
+export function renderWords(role: string, text: string, query: string): HTMLElement | undefined {
+  if (text === '') return undefined;
+  return role === 'assistant' ? renderMarkdown(text, query) : renderResult(text, query);
 }
 
 function renderCall(call: Record<string, unknown>, query: string): HTMLElement {
@@ -48,16 +62,22 @@ function renderCall(call: Record<string, unknown>, query: string): HTMLElement {
   );
 }
 
-function renderFields(fields: Record<string, unknown>, query: string): HTMLElement {
+function renderFields({ old_string: before, new_string: after, ...others }: Record<string, unknown>, query: string) {
+  const isEdit = typeof before === 'string' && typeof after === 'string';
+  const fields = { ...others, ...(isEdit ? {} : onlyDefined({ old_string: before, new_string: after })) };
   const rows = Object.entries(fields).map(([name, value]) =>
-    element(
-      'div',
-      {},
-      element('dt', {}, ...markMatches(name, query)),
-      element('dd', {}, renderText(toText(value), query)),
-    ),
+    renderField(name, renderText(toText(value), query), query),
   );
+  if (isEdit) rows.push(renderField('change', renderDiff(compareTexts(before, after), query), query));
   return rows.length > 0 ? element('dl', { class: 'fields' }, ...rows) : element('pre', { class: 'text' }, '{}');
+}
+
+function renderField(name: string, value: HTMLElement, query: string): HTMLElement {
+  return element('div', {}, element('dt', {}, ...markMatches(name, query)), element('dd', {}, value));
+}
+
+function onlyDefined(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 export function toText(value: unknown): string {

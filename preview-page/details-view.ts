@@ -1,12 +1,13 @@
-import { formatElapsed } from '../src/cli/format.js';
+import { formatCount, formatElapsed, plural } from '../src/cli/format.js';
 import { summarize } from '../src/commands/preview/text.js';
 import type { ShownObservation, ShownTurn } from '../src/commands/preview/view-model.js';
-import { countTokensByKind } from '../src/commands/preview/view-model.js';
 import type { Json } from '../src/shared/json.js';
-import { renderContent, toText } from './content-view.js';
+import { renderContent } from './content-view.js';
 import { button, element } from './dom.js';
+import { listFacts } from './facts.js';
+import { renderShareChart } from './share-chart.js';
+import { listTimes, listTokens } from './shares.js';
 import { markMatches } from './text-view.js';
-import { renderTokenChart } from './token-chart.js';
 
 /** Shows everything that is known about an observation. */
 export function renderDetails(
@@ -15,7 +16,8 @@ export function renderDetails(
   { query, onClose }: { query: string; onClose: () => void },
 ): HTMLElement[] {
   const { type, name, level, statusMessage, input, output, metadata } = observation;
-  const tokens = countTokensByKind([observation]);
+  const about = { observations: [observation] };
+  const [times, tokens] = [listTimes([about]), listTokens([about])];
   const summary = type === 'generation' ? '' : summarize(observation);
   return [
     element(
@@ -30,10 +32,11 @@ export function renderDetails(
       ? []
       : [element('p', { class: 'reason', 'data-level': level }, ...markMatches(statusMessage ?? level, query))]),
     renderFacts(observation, turn),
-    ...(tokens.length > 0 ? [renderTokenChart(tokens)] : []),
+    ...(times.length > 0 ? [renderShareChart(times, formatElapsed)] : []),
+    ...(tokens.length > 0 ? [renderShareChart(tokens, formatCount)] : []),
     ...renderSection('Input', input, query),
     ...renderSection('Output', output, query),
-    ...renderSection('Metadata', Object.keys(metadata).length > 0 ? metadata : undefined, query),
+    ...renderMetadata(metadata, query),
   ];
 }
 
@@ -43,16 +46,16 @@ function renderSection(title: string, content: Json | undefined, query: string):
 }
 
 function renderFacts(observation: ShownObservation, turn: ShownTurn): HTMLElement {
-  const { startTime, endTime, completionStartTime, model, modelParameters = {} } = observation;
-  const facts: [string, string | undefined][] = [
-    ['start', `+${formatElapsed(startTime - turn.startTime)}`],
-    ['duration', formatElapsed(endTime - startTime)],
-    ['first token', completionStartTime === undefined ? undefined : formatElapsed(completionStartTime - startTime)],
-    ['model', model],
-    ...Object.entries(modelParameters).map(([name, value]): [string, string] => [name, toText(value)]),
-  ];
-  const items = facts.flatMap(([name, value]) =>
-    value === undefined ? [] : [element('div', {}, element('dt', {}, name), element('dd', {}, value))],
+  const items = listFacts(observation, turn).map(([name, value]) =>
+    element('div', {}, element('dt', {}, name), element('dd', {}, value)),
   );
   return element('dl', { class: 'fact-list' }, ...items);
+}
+
+/** All of it, as it is sent, for those who look for a field. */
+function renderMetadata(metadata: ShownObservation['metadata'], query: string): HTMLElement[] {
+  const fields = Object.keys(metadata).length;
+  if (fields === 0) return [];
+  const heading = element('summary', {}, 'Metadata', element('small', {}, plural(fields, 'field')));
+  return [element('details', { class: 'metadata' }, heading, renderContent(metadata, query))];
 }

@@ -2,9 +2,10 @@ import type { ShownObservation, ShownSession, ShownTurn } from '../src/commands/
 import { renderDetails } from './details-view.js';
 import { element, findPart } from './dom.js';
 import { listenToKeys } from './keyboard.js';
+import { findTitle, renderOverview } from './overview.js';
 import { createSearchBox } from './search-box.js';
 import { createSearch, type Match } from './search-index.js';
-import { createSidebar } from './sidebar.js';
+import { createSidebar, listPlaces, type Place } from './sidebar.js';
 import { switchTheme } from './theme.js';
 import { createTurnView, type TurnView } from './turn-view.js';
 
@@ -13,7 +14,7 @@ const sessions: readonly ShownSession[] = JSON.parse(data.text);
 // Frees the text: thousands of turns would be in memory twice.
 data.remove();
 
-const turns = sessions.flatMap((session) => session.turns);
+const places = listPlaces(sessions);
 const [navigation, main, details] = [
   findPart('turns', HTMLElement),
   findPart('turn', HTMLElement),
@@ -22,40 +23,53 @@ const [navigation, main, details] = [
 const help = findPart('help', HTMLDialogElement);
 const menu = findPart('show-turns', HTMLButtonElement);
 let query = '';
-let open: { readonly turn: ShownTurn; readonly view: TurnView } | undefined;
+/** An overview has no timeline. */
+let open: { readonly place: Place; readonly view: TurnView | undefined } | undefined;
 let inDetails: ShownObservation | undefined;
 
-const list = createSidebar(sessions, (turn) => {
-  openTurn(turn);
+const list = createSidebar(places, (place) => {
+  openPlace(place);
   showNavigation(false);
 });
 const search = createSearchBox({
   find: createSearch(sessions),
   onQuery,
   onMatch,
-  onLeave: () => open?.view.timeline.focus(),
+  onLeave: focusTimeline,
 });
 
-/** Only the open turn is in the page; it replaces the one before. */
-function openTurn(turn: ShownTurn): void {
+/** Only the open turn or overview is in the page; it replaces the one before. */
+function openPlace(place: Place): void {
   closeDetails();
-  const view = createTurnView(turn, query, openDetails);
-  open = { turn, view };
-  main.replaceChildren(...view.content);
+  const { session, turn } = place;
+  const view = turn && createTurnView(turn, query, openDetails);
+  open = { place, view };
+  main.replaceChildren(...(view?.content ?? renderOverview(session, openTurn)));
   main.scrollTop = 0;
-  list.mark(turn);
+  list.mark(place);
+  document.title = `${findTitle(session)} – cc-langfuse preview`;
+}
+
+function openTurn(turn: ShownTurn): void {
+  const place = places.find((each) => each.turn === turn);
+  if (place) openPlace(place);
+}
+
+function focusTimeline(): void {
+  open?.view?.timeline.focus();
 }
 
 function openDetails(observation: ShownObservation): void {
-  if (!open) return;
+  const { view, place } = open ?? {};
+  if (!view || !place?.turn) return;
   inDetails = observation;
-  const content = renderDetails(observation, open.turn, { query, onClose: leaveDetails });
+  const content = renderDetails(observation, place.turn, { query, onClose: leaveDetails });
   details.hidden = false;
   details.replaceChildren(...content);
   details.scrollTop = 0;
   details.querySelector('mark')?.scrollIntoView({ block: 'center' });
-  open.view.timeline.select(observation);
-  open.view.timeline.focus();
+  view.timeline.select(observation);
+  view.timeline.focus();
 }
 
 function closeDetails(): void {
@@ -66,7 +80,7 @@ function closeDetails(): void {
 
 function leaveDetails(): void {
   closeDetails();
-  open?.view.timeline.focus();
+  focusTimeline();
 }
 
 function onQuery(entered: string, matches: readonly Match[]): void {
@@ -74,11 +88,11 @@ function onQuery(entered: string, matches: readonly Match[]): void {
   const counts = new Map<ShownTurn, number>();
   for (const { turn } of matches) counts.set(turn, (counts.get(turn) ?? 0) + 1);
   list.showMatchCounts(counts);
-  if (open) openTurn(open.turn);
+  if (open) openPlace(open.place);
 }
 
 function onMatch({ turn, observation }: Match): void {
-  if (open?.turn !== turn) openTurn(turn);
+  if (open?.place.turn !== turn) openTurn(turn);
   const { activeElement } = document;
   openDetails(observation);
   // Keep the focus where it was: while the user types, the next Enter goes to the next match.
@@ -89,15 +103,15 @@ function isInTurns(): boolean {
   return !main.contains(document.activeElement) && !details.contains(document.activeElement);
 }
 
-function moveTurn(step: 1 | -1): void {
-  const next = open && turns[turns.indexOf(open.turn) + step];
+function movePlace(step: 1 | -1): void {
+  const next = open && places[places.indexOf(open.place) + step];
   if (!next) return;
-  openTurn(next);
+  openPlace(next);
   list.focus(next);
 }
 
 function moveObservation(step: 1 | -1): void {
-  const timeline = open?.view.timeline;
+  const timeline = open?.view?.timeline;
   const next = timeline?.neighbour(step);
   if (!timeline || !next) return;
   if (inDetails) openDetails(next);
@@ -106,7 +120,7 @@ function moveObservation(step: 1 | -1): void {
 }
 
 function enter(): void {
-  const timeline = open?.view.timeline;
+  const timeline = open?.view?.timeline;
   const observation = timeline?.neighbour(0);
   if (isInTurns()) timeline?.focus();
   else if (observation) openDetails(observation);
@@ -114,7 +128,7 @@ function enter(): void {
 
 function back(): void {
   if (inDetails) leaveDetails();
-  else if (!search.clear() && open) list.focus(open.turn);
+  else if (!search.clear() && open) list.focus(open.place);
 }
 
 function showNavigation(isShown: boolean): void {
@@ -124,7 +138,7 @@ function showNavigation(isShown: boolean): void {
 
 navigation.append(...list.content);
 listenToKeys({
-  move: (step) => (isInTurns() ? moveTurn(step) : moveObservation(step)),
+  move: (step) => (isInTurns() ? movePlace(step) : moveObservation(step)),
   enter,
   back,
   search: () => search.focus(),
@@ -134,6 +148,6 @@ listenToKeys({
 menu.addEventListener('click', () => showNavigation(!document.body.classList.contains('with-turns')));
 findPart('theme', HTMLButtonElement).addEventListener('click', switchTheme);
 findPart('show-help', HTMLButtonElement).addEventListener('click', () => help.showModal());
-const [first] = turns;
-if (first) openTurn(first);
+const [first] = places;
+if (first) openPlace(first);
 else main.append(element('p', { class: 'empty' }, 'Nothing would be sent.'));

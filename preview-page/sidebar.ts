@@ -1,33 +1,44 @@
 import { formatMoment } from '../src/cli/format.js';
-import { describeCost, describeTurns, messagesToText } from '../src/commands/preview/text.js';
-import {
-  countTokensByKind,
-  findRoot,
-  type ShownSession,
-  type ShownTurn,
-  totalTokens,
-} from '../src/commands/preview/view-model.js';
-import { element } from './dom.js';
+import { describeCost, describeTurns } from '../src/commands/preview/text.js';
+import type { ShownSession, ShownTurn } from '../src/commands/preview/view-model.js';
+import { groupBy } from '../src/shared/group-by.js';
+import { button, element } from './dom.js';
+import { findTitle, hasOverview } from './overview.js';
+import { sumShares } from './share-chart.js';
+import { listTokens } from './shares.js';
 import { createTurnRow, setMatchCount } from './turn-row.js';
+
+/** What the page can show: a turn, or else the overview of the session. */
+export interface Place {
+  readonly session: ShownSession;
+  readonly turn?: ShownTurn;
+}
+
+/** Lists the places in the order of the page. */
+export function listPlaces(sessions: readonly ShownSession[]): Place[] {
+  return sessions.flatMap((session) => [
+    ...(hasOverview(session) ? [{ session }] : []),
+    ...session.turns.map((turn) => ({ session, turn })),
+  ]);
+}
 
 interface Sidebar {
   readonly content: readonly HTMLElement[];
-  /** Marks the open turn. */
-  mark(open: ShownTurn): void;
+  /** Marks what is open. */
+  mark(open: Place): void;
   /** Shows how many matches each turn has. */
   showMatchCounts(counts: ReadonlyMap<ShownTurn, number>): void;
-  focus(turn: ShownTurn): void;
+  focus(place: Place): void;
 }
 
-const TITLE_CHARS = 160;
-
 /** Lists the sessions and their turns. */
-export function createSidebar(sessions: readonly ShownSession[], onOpen: (turn: ShownTurn) => void): Sidebar {
-  const groups = sessions.map((session) => createSessionGroup(session, onOpen));
-  const rowOf = (turn: ShownTurn) => groups.find(({ session }) => session.turns.includes(turn))?.open(turn);
+export function createSidebar(places: readonly Place[], onOpen: (place: Place) => void): Sidebar {
+  const bySession = groupBy(places, ({ session }) => session);
+  const groups = new Map([...bySession].map(([session, own]) => [session, createSessionGroup(session, own, onOpen)]));
+  const rowOf = (place: Place) => groups.get(place.session)?.open(place);
   let current: HTMLButtonElement | undefined;
   return {
-    content: groups.map(({ content }) => content),
+    content: [...groups.values()].map(({ content }) => content),
     mark(open) {
       current?.removeAttribute('aria-current');
       current?.setAttribute('tabindex', '-1');
@@ -37,42 +48,38 @@ export function createSidebar(sessions: readonly ShownSession[], onOpen: (turn: 
       current?.scrollIntoView({ block: 'nearest' });
     },
     showMatchCounts(counts) {
-      for (const group of groups) group.showMatchCounts(counts);
+      for (const group of groups.values()) group.showMatchCounts(counts);
     },
-    focus: (turn) => rowOf(turn)?.focus(),
+    focus: (place) => rowOf(place)?.focus(),
   };
 }
 
 /** A session in the list. The rows of its turns are created once the session or one of its turns is opened. */
-function createSessionGroup(session: ShownSession, onOpen: (turn: ShownTurn) => void) {
-  const rows = new Map<ShownTurn, HTMLButtonElement>();
+function createSessionGroup(session: ShownSession, places: readonly Place[], onOpen: (place: Place) => void) {
+  const rows = new Map<Place, HTMLButtonElement>();
   let counts: ReadonlyMap<ShownTurn, number> = new Map();
   const content = element('details', { class: 'session' }, renderSessionHeading(session));
   const updateCounts = () => {
-    for (const [turn, row] of rows) setMatchCount(row, counts.get(turn));
+    for (const [{ turn }, row] of rows) if (turn) setMatchCount(row, counts.get(turn));
   };
   const fill = () => {
     if (rows.size > 0) return;
-    const most = session.turns.reduce(
-      (highest, turn) => Math.max(highest, totalTokens(countTokensByKind(turn.observations))),
-      0,
-    );
-    for (const turn of session.turns)
+    const most = session.turns.reduce((highest, turn) => Math.max(highest, sumShares(listTokens([turn]))), 0);
+    for (const place of places)
       rows.set(
-        turn,
-        createTurnRow(turn, most, () => onOpen(turn)),
+        place,
+        createRow(place, most, () => onOpen(place)),
       );
     updateCounts();
     content.append(element('ol', {}, ...[...rows.values()].map((row) => element('li', {}, row))));
   };
   content.addEventListener('toggle', () => content.open && fill());
   return {
-    session,
     content,
-    open(turn: ShownTurn): HTMLButtonElement | undefined {
+    open(place: Place): HTMLButtonElement | undefined {
       content.open = true;
       fill();
-      return rows.get(turn);
+      return rows.get(place);
     },
     showMatchCounts(found: ReadonlyMap<ShownTurn, number>): void {
       counts = found;
@@ -81,15 +88,18 @@ function createSessionGroup(session: ShownSession, onOpen: (turn: ShownTurn) => 
   };
 }
 
+function createRow({ turn }: Place, most: number, onOpen: () => void): HTMLButtonElement {
+  if (turn) return createTurnRow(turn, most, onOpen);
+  return button('Overview', { class: 'turn-row overview', tabindex: -1 }, onOpen);
+}
+
 function renderSessionHeading(session: ShownSession): HTMLElement {
-  const { sessionId, title, folder, turns } = session;
+  const { sessionId, folder, turns } = session;
   const [first] = turns;
-  const named = turns.find(({ metadata }) => metadata.turn_number !== undefined) ?? first;
-  const prompt = named && messagesToText(findRoot(named)?.input).slice(0, TITLE_CHARS);
   return element(
     'summary',
     { title: sessionId },
-    element('strong', {}, title ?? (prompt || sessionId)),
+    element('strong', {}, findTitle(session)),
     element('span', { class: 'where' }, folder ?? sessionId),
     element(
       'span',

@@ -2,39 +2,53 @@ import { formatCount } from '../src/cli/format.js';
 import { button, element } from './dom.js';
 
 /** Longer texts are folded. */
-const FOLDED_LINES = 14;
-const FOLDED_CHARS = 1_600;
+interface Fold {
+  readonly lines: number;
+  readonly chars: number;
+}
+
+const TEXT_FOLD: Fold = { lines: 14, chars: 1_600 };
 const MAX_MARKS = 400;
 
-/** Shows a text with its matches marked. A long text is folded, unless the fold would hide every match. */
 export function renderText(text: string, query: string, className = 'text'): HTMLElement {
-  const shown = cutText(text);
-  const isFound = query !== '' && text.toLowerCase().includes(query);
-  const isFolded = shown.length < text.length && !(isFound && !shown.toLowerCase().includes(query));
-  const body = element('pre', { class: className }, ...markMatches(isFolded ? shown : text, query));
-  if (shown.length === text.length) return body;
-  const view = element('div', { class: 'foldable' }, body);
-  const toggle = button(chooseLabel(isFolded, text), { class: 'fold', 'aria-expanded': String(!isFolded) }, () => {
-    const opens = toggle.getAttribute('aria-expanded') === 'false';
-    body.replaceChildren(...markMatches(opens ? text : shown, query));
-    toggle.textContent = chooseLabel(!opens, text);
-    toggle.setAttribute('aria-expanded', String(opens));
-  });
-  view.append(toggle);
+  return renderFolded(text, query, (shown) => element('pre', { class: className }, ...markMatches(shown, query)));
+}
+
+/** Shows a text as `draw` draws it. A long text is folded, unless the fold would hide every match. */
+export function renderFolded(
+  text: string,
+  query: string,
+  draw: (shown: string) => HTMLElement,
+  fold = TEXT_FOLD,
+): HTMLElement {
+  const start = cutText(text, fold);
+  if (start.length === text.length) return draw(text);
+  const isHidden = includesQuery(text, query) && !includesQuery(start, query);
+  const view = element('div', { class: 'foldable' });
+  const show = (isFolded: boolean) => {
+    const label = isFolded ? `Show all ${formatCount(text.length)} characters` : 'Show less';
+    const toggle = button(label, { class: 'fold', 'aria-expanded': String(!isFolded) }, () => {
+      show(!isFolded);
+      view.querySelector('button')?.focus();
+    });
+    view.replaceChildren(draw(isFolded ? start : text), toggle);
+  };
+  show(!isHidden);
   return view;
 }
 
-function chooseLabel(isFolded: boolean, text: string): string {
-  return isFolded ? `Show all ${formatCount(text.length)} characters` : 'Show less';
-}
-
-function cutText(text: string): string {
+function cutText(text: string, { lines, chars }: Fold): string {
   let end = -1;
-  for (let line = 0; line < FOLDED_LINES; line += 1) {
+  for (let line = 0; line < lines; line += 1) {
     end = text.indexOf('\n', end + 1);
     if (end < 0) break;
   }
-  return text.slice(0, Math.min(end < 0 ? text.length : end, FOLDED_CHARS));
+  return text.slice(0, Math.min(end < 0 ? text.length : end, chars));
+}
+
+/** Whether the query, which is in lower case, occurs in a text. */
+export function includesQuery(text: string, query: string): boolean {
+  return query !== '' && text.toLowerCase().includes(query);
 }
 
 /** Marks where the query, which is in lower case, occurs in a text. */

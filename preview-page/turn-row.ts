@@ -1,18 +1,19 @@
 import { formatCount, plural } from '../src/cli/format.js';
 import { describeDuration, describeWholeDuration, messagesToText } from '../src/commands/preview/text.js';
-import { countTokensByKind, findRoot, type ShownTurn, totalTokens } from '../src/commands/preview/view-model.js';
+import { findRoot, type ShownTurn } from '../src/commands/preview/view-model.js';
 import { button, element } from './dom.js';
-import { renderTokenBar } from './token-chart.js';
+import { renderShareBar, sumShares } from './share-chart.js';
+import { listTokens } from './shares.js';
 
 const PROMPT_CHARS = 160;
 
 /** A turn in the list: its number, prompt, duration, and tokens to the scale of the session's largest turn. */
 export function createTurnRow(turn: ShownTurn, most: number, onOpen: () => void): HTMLButtonElement {
   const { name, metadata, observations } = turn;
-  const tokens = countTokensByKind(observations);
+  const tokens = listTokens([turn]);
   const errors = observations.filter(({ level }) => level === 'ERROR').length;
   // Tab stops only at the open turn: after a thousand turns nobody would reach the rest of the page.
-  const title = `${name}: ${formatCount(totalTokens(tokens))} tokens`;
+  const title = `${name}: ${formatCount(sumShares(tokens))} tokens`;
   const attributes = { class: 'turn-row', tabindex: -1, title };
   const row = button('', attributes, onOpen);
   row.append(
@@ -21,7 +22,7 @@ export function createTurnRow(turn: ShownTurn, most: number, onOpen: () => void)
     element('span', { class: 'match-count' }),
     ...(errors > 0 ? [element('span', { class: 'errors', title: plural(errors, 'error') }, `✗ ${errors}`)] : []),
     element('span', { class: 'duration', title: describeWholeDuration(turn) || undefined }, describeDuration(turn)),
-    renderTokenBar(tokens, most),
+    renderShareBar(tokens, most),
   );
   return row;
 }

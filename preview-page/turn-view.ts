@@ -1,24 +1,24 @@
-import { formatCount, formatMoment, plural } from '../src/cli/format.js';
+import { formatCount, formatElapsed, formatMoment, plural } from '../src/cli/format.js';
 import { formatDollars } from '../src/cli/format-cost.js';
-import { describeDuration, describeWholeDuration, describeWork, messagesToText } from '../src/commands/preview/text.js';
 import {
-  countTokensByKind,
-  findRoot,
-  type ShownObservation,
-  type ShownTurn,
-  totalTokens,
-} from '../src/commands/preview/view-model.js';
+  describeDuration,
+  describeOutcome,
+  describeWholeDuration,
+  messagesToText,
+} from '../src/commands/preview/text.js';
+import { findRoot, type ShownObservation, type ShownTurn } from '../src/commands/preview/view-model.js';
+import { renderWords } from './content-view.js';
 import { element } from './dom.js';
-import { renderText } from './text-view.js';
+import { renderShareChart, sumShares } from './share-chart.js';
+import { listTimes, listTokens } from './shares.js';
 import { createTimeline, type Timeline } from './timeline.js';
-import { renderTokenChart } from './token-chart.js';
 
 export interface TurnView {
   readonly content: readonly HTMLElement[];
   readonly timeline: Timeline;
 }
 
-/** Shows a turn: the conversation, the tokens and the timeline. */
+/** Shows a turn: the conversation, its time and tokens, and the timeline. */
 export function createTurnView(
   turn: ShownTurn,
   query: string,
@@ -26,16 +26,27 @@ export function createTurnView(
 ): TurnView {
   const root = findRoot(turn);
   const shown = createTimeline(turn, query, onOpen);
-  const tokens = countTokensByKind(turn.observations);
   const sections = [
     renderHeading(turn, root),
     ...(root ? renderConversation(root, query) : []),
-    ...(totalTokens(tokens) > 0
-      ? [renderCard('Tokens', `${formatCount(totalTokens(tokens))} in total`, renderTokenChart(tokens))]
-      : []),
+    renderSums([turn]),
     renderCard('Timeline', plural(turn.observations.length, 'observation'), shown.content),
   ];
   return { content: sections, timeline: shown };
+}
+
+/** What turns waited for, and the tokens that they used. */
+export function renderSums(turns: readonly ShownTurn[]): HTMLElement {
+  const [times, tokens] = [listTimes(turns), listTokens(turns)];
+  const [time, total] = [sumShares(times), sumShares(tokens)];
+  return element(
+    'div',
+    { class: 'sums' },
+    time > 0 ? renderCard('Time', formatElapsed(time), renderShareChart(times, formatElapsed)) : undefined,
+    total > 0
+      ? renderCard('Tokens', `${formatCount(total)} in total`, renderShareChart(tokens, formatCount))
+      : undefined,
+  );
 }
 
 function renderHeading(turn: ShownTurn, root: ShownObservation | undefined): HTMLElement {
@@ -52,7 +63,7 @@ function renderHeading(turn: ShownTurn, root: ShownObservation | undefined): HTM
     metadata.git_branch,
   ];
   const outcome = root?.metadata.outcome;
-  const work = root ? describeWork(root) : '';
+  const work = root ? renderOutcome(root) : [];
   return element(
     'header',
     { class: 'turn-heading' },
@@ -65,9 +76,21 @@ function renderHeading(turn: ShownTurn, root: ShownObservation | undefined): HTM
         : []),
     ),
     element('p', {}, facts.filter((fact) => typeof fact === 'string' && fact !== '').join(' · ')),
-    ...(work === '' ? [] : [element('p', {}, work)]),
+    ...(work.length > 0 ? [element('p', { class: 'work' }, ...work)] : []),
     ...(root?.statusMessage ? [element('p', { class: 'reason', 'data-level': root.level }, root.statusMessage)] : []),
   );
+}
+
+/** What came of a turn, with the lines that it added and removed in colour. */
+export function renderOutcome(root: ShownObservation): (HTMLElement | string)[] {
+  const parts = describeOutcome(root).split(/(?<!\S)([+−]\d+)\b/);
+  return parts
+    .filter((part) => part !== '')
+    .map((part) =>
+      /^[+−]\d+$/.test(part)
+        ? element('span', { 'data-change': part.startsWith('+') ? 'added' : 'removed' }, part)
+        : part,
+    );
 }
 
 function describeCount(value: number, name: string): string[] {
@@ -79,21 +102,13 @@ function renderConversation({ input, output }: ShownObservation, query: string):
     ['user', messagesToText(input)],
     ['assistant', messagesToText(output)],
   ] as const;
-  const messages = said.flatMap(([role, words]) =>
-    words === ''
-      ? []
-      : [
-          element(
-            'section',
-            { class: 'message', 'data-role': role },
-            element('h4', {}, role),
-            renderText(words, query),
-          ),
-        ],
-  );
+  const messages = said.flatMap(([role, words]) => {
+    const shown = renderWords(role, words, query);
+    return shown ? [element('section', { class: 'message', 'data-role': role }, element('h4', {}, role), shown)] : [];
+  });
   return messages.length > 0 ? [element('div', { class: 'conversation messages' }, ...messages)] : [];
 }
 
-function renderCard(title: string, aside: string, content: HTMLElement): HTMLElement {
+export function renderCard(title: string, aside: string, content: HTMLElement): HTMLElement {
   return element('section', { class: 'card' }, element('h2', {}, title, element('small', {}, aside)), content);
 }

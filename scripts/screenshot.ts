@@ -19,16 +19,14 @@ try {
   const sessions = played.flatMap((each) => each.sessions);
   writeFileAtomically(file, renderPage((await buildPreviewTemplate()).template, sessions));
   const page = await browser.newPage({
-    viewport: { width: 1440, height: 1040 },
+    viewport: { width: 1440, height: 900 },
     deviceScaleFactor: 1.2,
     colorScheme: 'light',
     timezoneId: 'UTC',
   });
   await page.goto(`file://${file}`);
-  await page
-    .getByRole('treeitem', { name: /^tool, Bash, npm test/ })
-    .first()
-    .click();
+  await page.getByRole('button', { name: 'Turn 2' }).click();
+  await page.getByRole('treeitem', { name: /^tool, Edit/ }).click();
   await page.mouse.move(0, 0);
   await page.screenshot({ path: PICTURE });
 } finally {

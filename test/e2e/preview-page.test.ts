@@ -40,6 +40,41 @@ const TURNS = [
   answer('m4', 24, text('done')),
 ];
 
+const TITLE = { type: 'ai-title', aiTitle: 'Round </title><b>once' };
+const ALLOWED = { decision: 'accept', source: 'user_temporary', grantScope: 'once' };
+const PATCH = {
+  oldStart: 1,
+  oldLines: 2,
+  newStart: 1,
+  newLines: 2,
+  lines: [' hello', '-world', '--- comment', '+there'],
+};
+const EDIT = { file_path: '/w/a.txt', old_string: 'hello\nworld', new_string: 'hello\nthere\nagain' };
+const COMMIT = { commit: { sha: '1a2b3c4', kind: 'committed' }, pr: { url: 'https://github.com/octo/demo/pull/12' } };
+
+/** A turn that asks a person, edits a file and commits it, and one that fails. */
+const WORK = [
+  user('round once', { uuid: 'u1', timestamp: at(0), cwd: '/work' }),
+  TITLE,
+  answer('m1', 2, toolUse('t1', 'Edit', EDIT), toolUse('t2', 'WebFetch', { url: 'https://a.example' })),
+  user([toolResult('t1', 'Updated.')], {
+    timestamp: at(3),
+    toolUseResult: { filePath: '/w/a.txt', structuredPatch: [PATCH] },
+  }),
+  user([toolResult('t2', 'fetched')], {
+    timestamp: at(9),
+    permissionDecision: ALLOWED,
+    toolUseResult: { durationMs: 1_000 },
+  }),
+  answer('m2', 10, toolUse('t3', 'Bash', { command: 'git commit' })),
+  user([toolResult('t3', 'committed')], { timestamp: at(11), toolUseResult: { stdout: '', gitOperation: COMMIT } }),
+  answer('m3', 12, text('It rounds once.')),
+  user('and the tests?', { uuid: 'u2', timestamp: at(20) }),
+  answer('m4', 22, toolUse('t4', 'Bash', { command: 'npm test' })),
+  user([toolResult('t4', 'Exit code 7\nno', { is_error: true })], { timestamp: at(24) }),
+  answer('m5', 26, text('They fail.')),
+];
+
 describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chromium)', () => {
   let browser: Browser;
   let workplace: Workplace;
@@ -69,8 +104,15 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     await workplace.close();
   });
 
-  /** Opens the page of a transcript. */
+  /** Opens the page of a transcript, at the first turn. */
   async function open(transcript: string): Promise<string> {
+    const file = await openStart(transcript);
+    if ((await page.locator('.turn-row.overview').count()) > 0) await page.keyboard.press('j');
+    return file;
+  }
+
+  /** Opens the page of a transcript. With several turns it begins with an overview. */
+  async function openStart(transcript: string): Promise<string> {
     const file = join(workplace.home, 'out.html');
     const { exitCode, stderr } = await run(['preview', transcript, '--html', file], { HOME: workplace.home });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
@@ -88,6 +130,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
   const heading = () => page.getByRole('heading', { level: 1 }).textContent();
   const row = (name: RegExp) => page.getByRole('treeitem', { name });
   const details = () => page.getByRole('complementary', { name: 'Details' });
+  const card = (title: string) => page.locator('.card', { has: page.getByRole('heading', { name: title }) });
   const search = () => page.getByRole('searchbox');
   const matches = () => page.locator('#matches').textContent();
   const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
@@ -95,16 +138,204 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
   test('shows sessions, turns, the conversation, and tokens by kind', async () => {
     const file = await open(transcriptOf(TURNS));
     const nav = page.getByRole('navigation', { name: 'Sessions and turns' });
-    expect(await nav.getByRole('button').count()).toBe(2);
+    expect(await nav.getByRole('button').allInnerTexts()).toEqual([
+      'Overview',
+      '1\nlook into it\n✗ 1\n10.0 s',
+      `2\nand this: ${HOSTILE}\n4.0 s`,
+    ]);
     expect(await heading()).toBe('Turn 1completed');
-    expect(await page.locator('.conversation').innerText()).toBe('user\nlook into it\nassistant\nIt has 400 lines.');
-    expect(await page.locator('main .token-chart li').allInnerTexts()).toEqual([
+    expect(inOneLine(await page.locator('.conversation').innerText())).toBe(
+      'user look into it assistant It has 400 lines.',
+    );
+    expect(await card('Tokens').locator('li').allInnerTexts()).toEqual([
       'input\n200\n5%',
       'cache read\n3,000\n75%',
       'output\n800\n20%',
     ]);
     expect({ requests, messages }).toEqual({ requests: [file], messages: [] });
   });
+
+  test('begins with what the session took and what came of it, turn by turn', async () => {
+    await openStart(transcriptOf(WORK));
+    expect(await page.title()).toBe('Round </title><b>once – cc-langfuse preview');
+    expect(await page.locator('.turn-heading').innerText()).toMatch(
+      /^Round <\/title><b>once\n\n?\d{4}-\d\d-\d\d \d\d:\d\d · 2 turns · \/work$/,
+    );
+    const parts = async (title: string) => (await card(title).locator('li').allInnerTexts()).map(inOneLine);
+    expect(await parts('Time')).toEqual(['model 8.0 s 44%', 'tools 4.0 s 22%', 'people 6.0 s 33%']);
+    expect(await parts('Tokens')).toEqual(['input 500 5%', 'cache read 7,500 75%', 'output 2,000 20%']);
+    expect((await page.getByRole('row').allInnerTexts()).map(inOneLine)).toEqual([
+      'Turn Time Tokens Result',
+      '1 round once 12.0 s 6,000 +1 −2, commit 1a2b3c4',
+      '2 and the tests? 6.0 s 4,000',
+    ]);
+    const widths = await page
+      .getByRole('row')
+      .locator('.share-bar i')
+      .evaluateAll((all) => all.map((each) => `${each.dataset.kind} ${each.style.width}`));
+    expect(widths).toEqual([
+      'model_ms 33.333%',
+      'tool_ms 16.667%',
+      'person_ms 50%',
+      'model_ms 33.333%',
+      'tool_ms 16.667%',
+    ]);
+    await page.getByRole('button', { name: 'Turn 2: and the tests?' }).click();
+    expect(await heading()).toBe('Turn 2completed');
+    await page.getByRole('button', { name: 'Overview' }).click();
+    expect(await heading()).toBe('Round </title><b>once');
+    await page.keyboard.press('j');
+    expect(await page.locator('.turn-heading').innerText()).toMatch(/\n\+1 −2, commit 1a2b3c4, PR octo\/demo#12$/);
+    const coloured = await page.locator('.turn-heading [data-change]').evaluateAll((all) => {
+      return all.map((each) => [each.dataset.change, each.textContent]);
+    });
+    expect(coloured).toEqual([
+      ['added', '+1'],
+      ['removed', '−2'],
+    ]);
+    expect(messages).toEqual([]);
+  });
+
+  test('needs no overview for one turn, and names it by its prompt', async () => {
+    await openStart(transcriptOf(TURNS.slice(0, 6)));
+    expect([await heading(), await page.title()]).toEqual(['Turn 1completed', 'look into it – cc-langfuse preview']);
+    expect(await page.getByRole('button', { name: 'Overview' }).count()).toBe(0);
+  });
+
+  test('says what is known of a call before its input, and folds the fields as they are sent', async () => {
+    await open(transcriptOf(WORK));
+    const facts = async (name: RegExp) => {
+      await row(name).click();
+      return (await details().locator('.fact-list > div').allInnerTexts()).map(inOneLine);
+    };
+    expect(await facts(/^tool, WebFetch/)).toEqual([
+      'start +2.0 s',
+      'duration 7.0 s',
+      'permission accept by user temporary (once)',
+      'waited for a person 6.0 s',
+    ]);
+    const metadata = details().locator('.metadata');
+    expect(await metadata.innerText()).toMatch(/^Metadata\s*5 fields$/);
+    await metadata.locator('summary').click();
+    expect(await metadata.innerText()).toContain('waited_ms\n6000');
+    expect(await facts(/^tool, Edit/)).toEqual(['start +2.0 s', 'duration 1.0 s', 'result +1 −2', 'files changed 1']);
+    expect(await facts(/^agent, Turn 1/)).toEqual([
+      'start +0 ms',
+      'duration 12.0 s',
+      'result +1 −2, commit 1a2b3c4',
+      'context 1,600 tokens',
+      'tool calls 3',
+    ]);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('j');
+    expect(await facts(/^tool, Bash, npm test/)).toEqual(['start +2.0 s', 'duration 2.0 s', 'exit code 7']);
+  });
+
+  test('draws what an edit changed, and what it was asked to change', async () => {
+    await open(transcriptOf(WORK));
+    await row(/^tool, Edit/).click();
+    const lines = (place: number) =>
+      details()
+        .locator('.diff')
+        .nth(place)
+        .locator('span')
+        .evaluateAll((all) => all.map((each) => [each.dataset.change, each.textContent]));
+    expect(await lines(0)).toEqual([
+      [undefined, ' hello\n'],
+      ['removed', '-world\n'],
+      ['added', '+there\n'],
+      ['added', '+again\n'],
+    ]);
+    expect(await lines(1)).toEqual([
+      ['place', '--- /w/a.txt\n'],
+      ['place', '+++ /w/a.txt\n'],
+      ['place', '@@ -1,2 +1,2 @@\n'],
+      [undefined, ' hello\n'],
+      ['removed', '-world\n'],
+      ['removed', '--- comment\n'],
+      ['added', '+there\n'],
+    ]);
+    expect(await details().locator('.result > .text').innerText()).toBe('Updated.');
+    const colours =
+      "new Set([...document.querySelectorAll('.diff span')].map((each) => getComputedStyle(each).color)).size";
+    expect(await page.evaluate(colours)).toBe(4);
+    await search().fill('again');
+    await page.keyboard.press('Enter');
+    expect(await details().locator('.diff mark').allInnerTexts()).toContain('again');
+  });
+
+  test('draws the Markdown of answers, and shows prompts as they were typed', async () => {
+    const markdown = [
+      '## Done\n\nIt **rounds** `total()` once, see [the docs](https://a.example/x?a=1&b=2).',
+      '1. one\n2. two\n   - three\n\n> quoted\n\n| a | b |\n|---|---|\n| 1 | *2* |',
+      '```ts\nconst a = "<b>";\n```\n\n```diff\n-old\n+new\n```',
+    ].join('\n\n');
+    await open(
+      transcriptOf([user('**not** `drawn`', { uuid: 'u1', timestamp: at(0) }), answer('m1', 2, text(markdown))]),
+    );
+    expect(await page.locator('[data-role=user] .text').innerHTML()).toBe('**not** `drawn`');
+    expect(await page.locator('[data-role=assistant] .markdown').innerHTML()).toBe(
+      [
+        '<p class="title" data-level="2">Done</p>',
+        '<p>It <strong>rounds</strong> <code>total()</code> once, see ',
+        '<a href="https://a.example/x?a=1&amp;b=2" title="https://a.example/x?a=1&amp;b=2" target="_blank"',
+        ' rel="noopener noreferrer">the docs</a>.</p>',
+        '<ol start="1"><li><p>one</p></li><li><p>two</p><ul><li><p>three</p></li></ul></li></ol>',
+        '<blockquote><p>quoted</p></blockquote>',
+        '<div class="scrolled"><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td><em>2</em></td></tr></table></div>',
+        '<pre class="code" title="ts">const a = "&lt;b&gt;";</pre>',
+        '<pre class="diff"><span data-change="removed">-old\n</span><span data-change="added">+new\n</span></pre>',
+      ].join(''),
+    );
+    // The marks of Markdown can be searched, too.
+    await search().fill('**rounds**');
+    await page.keyboard.press('Enter');
+    expect(await matches()).toBe('1 of 2');
+    expect(await page.locator('.conversation mark').allInnerTexts()).toEqual(['**rounds**']);
+  });
+
+  test('shows hostile Markdown as text, and links only to the web', async () => {
+    const hostile = [
+      '[a](javascript:hacked=1) [b](JAVASCRIPT:hacked=1) [c](data:text/html,<script>hacked=1</script>) [d](//a.example)',
+      '![x](http://127.0.0.1:9/x.png) <img src=http://127.0.0.1:9/y onerror=hacked=1>',
+      '<script>hacked=1</script><svg onload=hacked=1> &lt;script&gt; &#106;avascript:',
+      '[e](https://a.example/"onmouseover="hacked=1) <a href="javascript:hacked=1">f</a> <javascript:hacked=1>',
+    ];
+    const file = await open(
+      transcriptOf([user('x', { uuid: 'u1', timestamp: at(0) }), answer('m1', 2, text(hostile.join('\n')))]),
+    );
+    const drawn = page.locator('[data-role=assistant] .markdown');
+    expect((await drawn.innerText()).split(/\n+/)).toEqual([
+      ...hostile.slice(0, 3),
+      'e <a href="javascript:hacked=1">f</a> <javascript:hacked=1>',
+    ]);
+    const kinds = await drawn.locator('*').evaluateAll((all) => all.map((each) => each.tagName).join(' '));
+    expect(kinds).toBe('P A P P A');
+    expect(await drawn.locator('a').evaluateAll((all) => all.map((each) => each.getAttribute('href')))).toEqual([
+      'http://127.0.0.1:9/y',
+      'https://a.example/"onmouseover="hacked=1',
+    ]);
+    expect(await page.evaluate('typeof hacked')).toBe('undefined');
+    expect({ requests, messages }).toEqual({ requests: [file], messages: [] });
+  });
+
+  test.each([
+    ['a million backticks', '`'.repeat(1_000_000)],
+    ['quotes in quotes', `${'>'.repeat(9_000)} deep`],
+    ['a table of 5,000 cells', `a|b\n-|-\n${'c|d\n'.repeat(2_490)}`],
+  ])(
+    'draws %s at once',
+    async (_, markdown) => {
+      await open(transcriptOf([user('x', { uuid: 'u1', timestamp: at(0) }), answer('m1', 2, text(markdown))]));
+      const start = performance.now();
+      await page.getByRole('button', { name: /^Show all/ }).click();
+      expect(await page.getByRole('button', { name: 'Show less' }).isVisible()).toBe(true);
+      expect(performance.now() - start).toBeLessThan(5_000);
+      expect(messages).toEqual([]);
+    },
+    BROWSER_MS,
+  );
 
   test('draws bars to the scale of the turn, in lanes by type, with errors marked', async () => {
     await open(transcriptOf(TURNS));
@@ -168,24 +399,22 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     expect(
       await row(/^agent, Turn 1/)
         .locator('.duration')
-        .innerText(),
+        .textContent(),
     ).toBe('380 ms');
-    const facts = page.locator('.turn-heading p').first();
-    expect(await facts.innerText()).toContain('380 ms · 4.4 s with background agents');
+    expect(await page.locator('.turn-heading p').first().innerText()).toContain(
+      '380 ms · 4.4 s with background agents',
+    );
     await page.keyboard.press('j');
-    expect(await facts.innerText()).not.toContain('background');
+    expect(await page.locator('.turn-heading p').first().innerText()).not.toContain('background');
   });
 
-  test('says where the time of a turn went and what came of it, and who has given a message', async () => {
+  test('titles a message by who has given it', async () => {
     const [path = ''] = transcriptsOf(recording('i-simple'));
     await open(path);
     await page.keyboard.press('j');
     await page.keyboard.press('j');
-    expect(await page.locator('.turn-heading p').nth(1).innerText()).toBe(
-      '+3 −1; 997 ms model, 616 ms tools, 431 ms other',
-    );
     await row(/^agent, Turn 3/).click();
-    expect(await page.locator('#details h4').allInnerTexts()).toEqual(['user', 'Claude']);
+    expect(await page.locator('#details .message > h4').allInnerTexts()).toEqual(['user', 'Claude']);
   });
 
   test('keeps a legend of the kinds where the rows have no room for their names', async () => {
@@ -311,6 +540,33 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     expect(await background()).toBe(dark);
   });
 
+  test.each([400, 1280])('fits a window of %i pixels with any content', async (size) => {
+    const long = 'word'.repeat(100);
+    const wide = `${long}\n\n\`${long}\`\n\n|${`${long}|`.repeat(8)}\n|${'-|'.repeat(8)}\n\n- ${long}`;
+    await page.setViewportSize({ width: size, height: 700 });
+    await openStart(
+      transcriptOf([
+        ...WORK,
+        user(long, { uuid: 'u3', timestamp: at(30), cwd: `/${long}` }),
+        answer('m6', 31, text(wide), toolUse('t5', 'Edit', { file_path: long, old_string: long, new_string: wide })),
+        user([toolResult('t5', `${long}\n\n\`\`\`diff\n-${long}\n\`\`\``)], { timestamp: at(32) }),
+        answer('m7', 33, text(`\`\`\`\n${long}\n\`\`\``)),
+      ]),
+    );
+    const overflowing = () =>
+      page.evaluate(
+        "[document.documentElement, ...document.querySelectorAll('main, nav, #details')].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.id)",
+      );
+    expect(await overflowing()).toEqual([]);
+    await page.getByRole('button', { name: /^Turn 3/ }).click();
+    expect(await overflowing()).toEqual([]);
+    for (const name of [/^generation/, /^tool, Edit/]) {
+      await row(name).first().click();
+      expect(await overflowing()).toEqual([]);
+      await page.keyboard.press('Escape');
+    }
+  });
+
   test('fits a window of 400 pixels, in which a button shows the turns', async () => {
     await page.setViewportSize({ width: 400, height: 700 });
     await open(transcriptOf(TURNS));
@@ -322,7 +578,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     const nav = page.getByRole('navigation');
     expect(await nav.isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Turns' }).click();
-    await nav.getByRole('button').nth(1).click();
+    await nav.getByRole('button').nth(2).click();
     expect([await heading(), await nav.isVisible()]).toEqual(['Turn 2completed', false]);
   });
 
@@ -338,7 +594,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
         answerChars: 2_000,
       });
       await open(transcript);
-      expect(await page.locator('.turn-row').count()).toBe(1_000);
+      expect(await page.locator('.turn-row:not(.overview)').count()).toBe(1_000);
       expect(await page.locator('.row').count()).toBe(6);
       await search().fill('answer 1000');
       await page.keyboard.press('Enter');
@@ -352,3 +608,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     BROWSER_MS,
   );
 });
+
+function inOneLine(shown: string): string {
+  return shown.replace(/\s+/g, ' ').trim();
+}

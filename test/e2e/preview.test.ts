@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { encodeSpan } from '../../src/langfuse/otlp/span.js';
@@ -7,7 +8,7 @@ import type { Observation } from '../../src/observations/model.js';
 import { sessionIdOf, writeSession } from '../support/generated.js';
 import { stored } from '../support/langfuse-server.js';
 import { assistant, at, jsonLines, toolResult, toolUse, user } from '../support/lines.js';
-import { run, Workplace } from '../support/program.js';
+import { POLL, run, Workplace } from '../support/program.js';
 import { recording, recordings, transcriptsOf } from '../support/recording.js';
 import { runInTerminal } from '../support/terminal.js';
 import { describeTraces } from '../support/traces.js';
@@ -278,10 +279,65 @@ describe('preview --html', () => {
     expect(readdirSync(workplace.home).toSorted()).toEqual(['.claude', 'out.html']);
   });
 
+  test('without a file, makes one that only its owner can find, and takes what follows as the session', async () => {
+    const path = write(1);
+    const before = readFileSync(path, 'utf8');
+    const temporary = join(workplace.home, 'temporary');
+    mkdirSync(temporary);
+    const make = (...args: string[]) =>
+      run(['preview', ...args], { HOME: workplace.home, TMPDIR: temporary }, '', { cwd: workplace.home });
+    const pages = new Set<string>();
+    for (const args of [['--html'], ['--html', path], [path, '--html'], ['--html', '--turn', '2']]) {
+      const { exitCode, stdout, stderr } = await make(...args);
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+      expect(stdout).toMatch(/^\S+\/temporary\/cc-langfuse-\w{6}\/preview\.html\n$/);
+      const page = stdout.trim();
+      expect([statSync(dirname(page)).mode & 0o777, statSync(page).mode & 0o777]).toEqual([0o700, 0o600]);
+      expect(readFileSync(page, 'utf8')).toContain('question 2');
+      pages.add(page);
+    }
+    expect(pages.size).toBe(4);
+    expect(readdirSync(workplace.home).toSorted()).toEqual(['.claude', 'temporary']);
+    expect(readFileSync(path, 'utf8')).toBe(before);
+  });
+
+  test('says which folder for temporary files cannot be written', async () => {
+    write(1);
+    const none = join(workplace.home, 'none');
+    const env = { HOME: workplace.home, TMPDIR: none };
+    expect(await run(['preview', '--html'], env, '', { cwd: workplace.home })).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: `cc-langfuse: --html: ${none} cannot be written (ENOENT)\n`,
+    });
+  });
+
+  test('in a terminal on a desktop, opens the page that it has made, and never a file that was named', async () => {
+    write(1);
+    const tools = join(workplace.home, 'tools');
+    mkdirSync(tools);
+    const opener = join(tools, 'xdg-open');
+    writeFileSync(
+      opener,
+      `#!/bin/sh\nprintf '%s|' "$#" "$@" > "${tools}/part" && mv "${tools}/part" "${tools}/opened"\n`,
+    );
+    chmodSync(opener, 0o755);
+    const env = { HOME: workplace.home, PATH: `${tools}:${process.env.PATH}`, TMPDIR: tools };
+    const terminal = (args: string[], more: object) =>
+      runInTerminal(['preview', ...args], { home: workplace.home, env: { ...env, ...more } });
+    await terminal(['--html'], {});
+    await terminal(['--html'], { DISPLAY: ':0', SSH_CONNECTION: '1 2 3 4' });
+    await terminal(['--html', 'named.html'], { DISPLAY: ':0' });
+    expect(existsSync(join(tools, 'opened'))).toBe(false);
+    const { screen } = await terminal(['--html'], { DISPLAY: ':0' });
+    await expect.poll(() => existsSync(join(tools, 'opened')), POLL).toBe(true);
+    expect(readFileSync(join(tools, 'opened'), 'utf8')).toBe(`1|${pathToFileURL(screen.trim()).href}|`);
+  });
+
   test('refuses a name that does not end in .html', async () => {
     const path = write(1);
     const before = readFileSync(path, 'utf8');
-    const { exitCode, stderr } = await preview('--html', path);
+    const { exitCode, stderr } = await preview(`--html=${path}`);
     expect({ exitCode, stderr }).toEqual({
       exitCode: 2,
       stderr: `cc-langfuse: --html ${path}: expected a name that ends in .html\n`,

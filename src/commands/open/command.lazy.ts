@@ -1,4 +1,5 @@
 import { parseCommandLine, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
+import { openUrl } from '../../cli/open-url.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { selectSession } from '../../cli/session-selection.js';
 import { printStdout } from '../../cli/terminal.js';
@@ -11,7 +12,6 @@ import { findTarget, fingerprint } from '../../langfuse/open-destination.js';
 import { findProjectPage, readProjectPage, sessionUrl, turnUrl } from '../../langfuse/project-page.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
-import { openUrl } from './open-url.js';
 
 export const HELP = `usage: cc-langfuse open [options] [session id or .jsonl path]
 

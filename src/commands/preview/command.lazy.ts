@@ -1,5 +1,8 @@
-import { resolve } from 'node:path';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { errorReason, parseCommandLine, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
+import { openFile } from '../../cli/open-url.js';
 import { selectSession } from '../../cli/session-selection.js';
 import { formatJson, printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
@@ -34,7 +37,10 @@ runs the command in, or else the newest one of the current directory. The first
 characters of an id are enough.
 
   --turn <n>      show only this turn
-  --html <file>   write a page for your browser and print its path
+  --html [<file>.html]
+                  write a page for your browser and print its path. Without a
+                  file, it is in the folder for temporary files, and is opened
+                  if this is a terminal on a desktop
   --request <turn>[.n]
                   instead, show the nth request of a turn, or its last one:
                   system prompt, tools, messages, and the size of each. This is
@@ -55,10 +61,10 @@ const OPTIONS = {
 const SCREEN = 'screen';
 
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
+  const { values, positionals } = parseCommandLine(args.map(addNoFile), OPTIONS);
   if (values.json && values.html !== undefined) throw new UsageError('--json and --html: choose one of them');
   // Any other name may be that of a transcript, which the page would overwrite.
-  if (values.html !== undefined && !values.html.endsWith('.html'))
+  if (values.html && !values.html.endsWith('.html'))
     throw new UsageError(`--html ${values.html}: expected a name that ends in .html`);
   const place = values.request === undefined ? undefined : parseRequestPlace(values.request);
   if (place && (values.turn !== undefined || values.html !== undefined))
@@ -85,7 +91,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (values.json) await printObservations(observations);
   else if (observations.length === 0 && there.optOut === undefined)
     printStderr(`nothing of ${session.sessionId} would be sent: none of its turns has an answer`);
-  else if (values.html !== undefined) await writePage(resolve(values.html), sessions());
+  else if (values.html !== undefined) await showPage(values.html, sessions(), processEnv);
   else for (const each of sessions()) await printStdout(renderTree(each).join('\n'));
   return 0;
 }
@@ -177,12 +183,27 @@ async function printObservations(observations: readonly SentObservation[]): Prom
   }
 }
 
-async function writePage(path: string, sessions: readonly ShownSession[]): Promise<void> {
-  try {
-    // It holds the whole conversation, so only its owner may read it.
-    writeFileAtomically(path, renderPage(PREVIEW_TEMPLATE, sessions), 0o600);
-  } catch (error) {
-    throw new UsageError(`--html ${path}: cannot be written (${errorReason(error)})`);
-  }
+/** After `--html`, only a name that ends in .html is a file. Anything else is the next option, or the session. */
+function addNoFile(arg: string, index: number, args: readonly string[]): string {
+  return arg === '--html' && !args[index + 1]?.endsWith('.html') ? '--html=' : arg;
+}
+
+/** Prints where the page is. One that was made for now is shown at once. */
+async function showPage(file: string, sessions: readonly ShownSession[], env: NodeJS.ProcessEnv): Promise<void> {
+  const path = writePage(file, renderPage(PREVIEW_TEMPLATE, sessions));
   await printStdout(path);
+  if (file === '') openFile(path, env);
+}
+
+function writePage(file: string, page: string): string {
+  try {
+    // In the folder for temporary files, another user may have made a file of any name that can be guessed.
+    const path = file === '' ? join(mkdtempSync(join(tmpdir(), 'cc-langfuse-')), 'preview.html') : resolve(file);
+    // It holds the whole conversation, so only its owner may read it.
+    writeFileAtomically(path, page, 0o600);
+    return path;
+  } catch (error) {
+    const place = file === '' ? `--html: ${tmpdir()}` : `--html ${resolve(file)}:`;
+    throw new UsageError(`${place} cannot be written (${errorReason(error)})`);
+  }
 }

@@ -1,5 +1,6 @@
 import { formatElapsed, plural } from '../../cli/format.js';
 import { formatDollars } from '../../cli/format-cost.js';
+import type { ObservationKey } from '../../observations/metadata-keys.js';
 import { isRecord } from '../../shared/json.js';
 import { findRoot, type ShownObservation, type ShownSession, type ShownTurn } from './view-model.js';
 
@@ -28,7 +29,14 @@ export function describeWholeDuration(turn: ShownTurn): string {
   return whole === describeDuration(turn) ? '' : `${whole} with background agents`;
 }
 
-const WAITED_FOR = { model_ms: 'model', tool_ms: 'tools', person_ms: 'people', hook_ms: 'hooks', other_ms: 'other' };
+/** What a turn or an agent can wait for, by the metadata that says how long. */
+export const WAITED_FOR = {
+  model_ms: 'model',
+  tool_ms: 'tools',
+  person_ms: 'people',
+  hook_ms: 'hooks',
+  other_ms: 'other',
+} as const satisfies { readonly [key in ObservationKey]?: string };
 
 /** Says in one line what came of a turn, and where its time went. */
 export function describeWork(root: ShownObservation): string {

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { pathToFileURL } from 'node:url';
 
 /** The platform's own program that opens a URL, which gets it as an argument, without a shell. */
 const OPENERS: { readonly [platform: string]: readonly [string, ...string[]] } = {
@@ -8,10 +9,19 @@ const OPENERS: { readonly [platform: string]: readonly [string, ...string[]] } =
 };
 
 /** Opens a web page if a person is at a desktop. */
-export function openUrl(url: string, { SSH_CONNECTION, DISPLAY, WAYLAND_DISPLAY }: NodeJS.ProcessEnv): void {
+export function openUrl(url: string, env: NodeJS.ProcessEnv): void {
+  if (/^https?:\/\//.test(url)) startOpener(url, env);
+}
+
+/** Opens a file of our own in the same way. */
+export function openFile(path: string, env: NodeJS.ProcessEnv): void {
+  startOpener(pathToFileURL(path).href, env);
+}
+
+function startOpener(url: string, { SSH_CONNECTION, DISPLAY, WAYLAND_DISPLAY }: NodeJS.ProcessEnv): void {
   const opener = OPENERS[process.platform];
   const hasDesktop = !SSH_CONNECTION && (process.platform !== 'linux' || Boolean(DISPLAY || WAYLAND_DISPLAY));
-  if (!opener || !hasDesktop || !process.stdout.isTTY || !/^https?:\/\//.test(url)) return;
+  if (!opener || !hasDesktop || !process.stdout.isTTY) return;
   const [command, ...args] = opener;
   const child = spawn(command, [...args, url], { detached: true, stdio: 'ignore' });
   // Without an opener the URL has been printed.

@@ -106,7 +106,7 @@ export const experiment = format(
 );
 
 export const NO_WEB_URL = 'expected an http or https URL';
-export const serverUrl = format(NO_WEB_URL, (value) => parseServer(value)?.baseUrl);
+export const serverUrl = format(NO_WEB_URL, parseServer);
 
 /** The whole URL, as in OpenTelemetry's variable for traces; but no Collector accepts traces at its root. */
 export const tracesUrl = format(NO_WEB_URL, (value) => {

@@ -5,6 +5,7 @@ import { postSpans } from './otlp/otlp-transport.js';
 import { Sender } from './sender.js';
 import { hashId, type Target } from './target.js';
 import type { Transport } from './transport.js';
+import { quote, type Refusal } from './words.js';
 
 /** An OpenTelemetry Collector: it accepts spans, but neither media nor scores. */
 export function collectorTarget(config: CollectorConfig): Target {
@@ -13,10 +14,11 @@ export function collectorTarget(config: CollectorConfig): Target {
     url,
     readHeaders: async () => headers,
     name: 'a Collector',
-    refusal: 'the Collector refuses CC_LANGFUSE_OTLP_HEADERS',
+    describeRefusal: ({ status, words }) => `the Collector refuses CC_LANGFUSE_OTLP_HEADERS (${status})${quote(words)}`,
     missing: "there is no OTLP endpoint at CC_LANGFUSE_OTLP_URL (404); a Collector's URL ends with /v1/traces",
   };
-  const describeRefusal = (status: number) => `${url.host} refused CC_LANGFUSE_OTLP_HEADERS (${status})`;
+  const describeRefusal = ({ status, words }: Refusal) =>
+    `${url.host} refused CC_LANGFUSE_OTLP_HEADERS (${status})${quote(words)}`;
   return {
     kind: config.kind,
     // Without a user name and password, which may change.

@@ -2,8 +2,9 @@ import * as z from 'zod/mini';
 import type { LangfuseConfig } from '../config/settings.js';
 import { parseJson } from '../shared/json.js';
 import type { Limits } from './destination.js';
-import { apiRequest, describeRefusal, quoteReason } from './endpoint.js';
+import { apiRequest, describeRefusal } from './endpoint.js';
 import { type HttpRequest, isRefusal, isSuccess, requestOnce } from './http/client.js';
+import { quote, readWords } from './words.js';
 
 /** A chart, as Langfuse's unstable API takes it. */
 export interface Widget {
@@ -92,20 +93,22 @@ export class DashboardApi {
     schema: T,
     content?: object,
   ): Promise<z.output<T>> {
-    const { status, body } = await this.#send(method, path, content);
-    if (isRefusal(status)) throw new Error(describeRefusal(this.#langfuse, status));
+    const { status, body, words } = await this.#send(method, path, content);
+    if (isRefusal(status)) throw new Error(`${describeRefusal(this.#langfuse, { status, words })}; ${NEEDED_KEYS}`);
     if (status === 404 && method === 'GET') throw new Error(`this Langfuse has no API for dashboards (404): ${SINCE}`);
-    const value = parseJson(body);
-    if (!isSuccess(status)) throw new Error(`the server refuses ${what} (${status})${quoteReason(value)}`);
-    const answer = z.safeParse(schema, value);
+    if (!isSuccess(status)) throw new Error(`the server refuses ${what} (${status})${quote(words)}`);
+    const answer = z.safeParse(schema, parseJson(body));
     if (!answer.success) throw new Error(`the server's answer about ${what} is not as expected: its API has changed`);
     return answer.data;
   }
 
   async #send(method: HttpRequest['method'], path: string, content?: object) {
     const request = await apiRequest(this.#langfuse, this.#limits, method, `${FOLDER}${path}`, content);
-    return requestOnce(request, this.#limits);
+    const { status, body } = await requestOnce(request, this.#limits);
+    return { status, body, words: isSuccess(status) ? undefined : readWords(body, request.headers) };
   }
 }
+
+const NEEDED_KEYS = 'a dashboard needs keys with full access';
 
 const SINCE = 'there is one since July 2026';

@@ -1,10 +1,10 @@
 import type { LangfuseConfig } from '../config/settings.js';
-import { isRecord } from '../shared/json.js';
 import { version } from '../shared/version.js';
 import type { Limits } from './destination.js';
 import type { HttpRequest } from './http/client.js';
 import type { OtlpEndpoint } from './otlp/otlp-transport.js';
 import { hashId } from './target.js';
+import { type Headers, quote, type Refusal } from './words.js';
 
 /** Langfuse accepts OpenTelemetry's traces since 3.22, on every server and in every write mode. */
 export function langfuseOtlp(config: LangfuseConfig): OtlpEndpoint {
@@ -18,8 +18,8 @@ export function langfuseOtlp(config: LangfuseConfig): OtlpEndpoint {
       ...SDK_HEADERS,
     }),
     name: 'Langfuse',
-    refusal: 'the server refuses the keys',
-    missing: 'the server has no OTLP endpoint (404); Langfuse has one since version 3.22',
+    describeRefusal: describeRefusedKeys,
+    missing: `the server has no OTLP endpoint (404); Langfuse has one since version 3.22: update it, or ${CORRECT_URL}`,
   };
 }
 
@@ -47,7 +47,7 @@ export async function apiRequest(
   method: HttpRequest['method'],
   path: string,
   content?: object,
-): Promise<HttpRequest> {
+): Promise<HttpRequest & { readonly headers: Headers }> {
   const own = { authorization: await authorization(config, limits), 'content-type': 'application/json' };
   const body = content && JSON.stringify(content);
   return { method, url: langfuseUrl(config, path), headers: { ...config.headers, ...own }, body };
@@ -59,13 +59,23 @@ export function langfuseId({ baseUrl: { origin, pathname }, publicKey }: Langfus
   return hashId(`${origin}${pathname.replace(/(?<=.)\/+$/, '')} ${publicKey}`);
 }
 
-export function describeRefusal({ headers, baseUrl }: LangfuseConfig, status: number): string {
+export function describeRefusal({ headers, baseUrl }: LangfuseConfig, { status, words }: Refusal): string {
   // A gateway that refuses its headers answers the same as Langfuse does to wrong keys.
   const hasGateway = Object.keys(headers).length > 0;
-  return `Langfuse refused the keys${hasGateway ? ' or CC_LANGFUSE_HEADERS' : ''} (${status}) at ${baseUrl.host}`;
+  return `Langfuse refused the keys${hasGateway ? ' or CC_LANGFUSE_HEADERS' : ''} (${status}) at ${baseUrl.host}${quote(words)}`;
 }
 
-/** What Langfuse's answer says about why it refuses, to be added to a sentence. */
-export function quoteReason(answer: unknown): string {
-  return isRecord(answer) && typeof answer.message === 'string' ? `: ${answer.message}` : '';
+/** Says in the log, and of what waits, that a server does not let these keys write, and what to do. */
+export function describeRefusedKeys({ status, words }: Refusal): string {
+  return `the server refuses the keys (${status})${quote(words)}; ${adviseOnRefusal(status)}`;
 }
+
+/** What to do about keys that may not write. */
+export function adviseOnRefusal(status: number): string {
+  return status === 401
+    ? 'make new ones for "cc-langfuse install", or for the plugin'
+    : 'sending needs keys with full access, or for ingestion';
+}
+
+/** What to do if a server that answers is not Langfuse. */
+export const CORRECT_URL = 'set LANGFUSE_BASE_URL to the address that Langfuse has in a browser';

@@ -2,7 +2,7 @@ import type { LangfuseConfig } from '../config/settings.js';
 import type { TurnScores } from '../observations/build/scores.js';
 import type { Observation } from '../observations/model.js';
 import type { Destination, Limits, MediaReport, ScoreReport } from './destination.js';
-import { describeRefusal, langfuseId, langfuseOtlp } from './endpoint.js';
+import { adviseOnRefusal, describeRefusal, langfuseId, langfuseOtlp } from './endpoint.js';
 import { RetryingHttpClient } from './http/retry.js';
 import { LangfuseTransport } from './langfuse-transport.js';
 import type { MediaUploads } from './media/media-uploads.lazy.js';
@@ -39,7 +39,7 @@ class LangfuseDestination extends Sender implements Destination {
   constructor(config: LangfuseConfig, http: RetryingHttpClient, stateFolder: string) {
     super(new LangfuseTransport(config, http, stateFolder), http, {
       host: config.baseUrl.host,
-      describeRefusal: (status) => describeRefusal(config, status),
+      describeRefusal: (refusal) => `${describeRefusal(config, refusal)}; ${adviseOnRefusal(refusal.status)}`,
     });
     this.#config = config;
   }

@@ -4,12 +4,12 @@ import type { LangfuseConfig } from '../config/settings.js';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import type { Limits, Outgoing } from './destination.js';
-import { langfuseId, langfuseOtlp } from './endpoint.js';
+import { CORRECT_URL, langfuseId, langfuseOtlp } from './endpoint.js';
 import type { Http } from './http/client.js';
 import { postSpans } from './otlp/otlp-transport.js';
 import { isAccepted, type Reply, type Transport } from './transport.js';
 
-const NO_ENDPOINT = 'the server at LANGFUSE_BASE_URL has neither an OTLP endpoint nor an ingestion API (404)';
+const NO_ENDPOINT = `the server has neither an OTLP endpoint nor an ingestion API (404), so it is not Langfuse; ${CORRECT_URL}`;
 
 /** Sends to a Langfuse of any version: by OTLP, or by the ingestion API if the server has no OTLP endpoint or the user wants it. */
 export class LangfuseTransport implements Transport {

@@ -3,8 +3,9 @@ import type { LangfuseConfig } from '../config/settings.js';
 import { attempt } from '../shared/attempt.js';
 import { mapValues, parseJson } from '../shared/json.js';
 import type { Limits } from './destination.js';
-import { apiRequest, describeRefusal, quoteReason } from './endpoint.js';
+import { apiRequest } from './endpoint.js';
 import { isRefusal, isSuccess, requestOnce } from './http/client.js';
+import { quote, ReadingRefused, readWords } from './words.js';
 
 /** Prices for what meets all conditions. Of several such tiers the one with the smallest number applies, and otherwise the default. */
 const Tier = z.object({
@@ -41,7 +42,7 @@ export async function fetchModels(langfuse: LangfuseConfig, limits: Limits): Pro
     const query = `page=${page}&limit=${MOST_ON_A_PAGE}`;
     const request = await apiRequest(langfuse, limits, 'GET', `/api/public/models?${query}`);
     const { status, body } = await requestOnce(request, limits);
-    if (isRefusal(status)) throw new Error(describeRefusal(langfuse, status));
+    if (isRefusal(status)) throw new ReadingRefused({ status, words: readWords(body, request.headers) });
     const { data: answer } = Page.safeParse(parseJson(body));
     if (!isSuccess(status) || !answer) throw new Error(`the server does not list its models (${status})`);
     models.push(...answer.data.flatMap((each) => Model.safeParse(each).data ?? []));
@@ -130,6 +131,6 @@ export async function defineModel(
   const { status, body } = await requestOnce(request, limits);
   if (isSuccess(status)) return;
   throw new Error(
-    `${definition.modelName} was not defined: the server answers ${status}${quoteReason(parseJson(body))}`,
+    `${definition.modelName} was not defined: the server answers ${status}${quote(readWords(body, request.headers))}`,
   );
 }

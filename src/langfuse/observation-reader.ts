@@ -1,9 +1,10 @@
 import * as z from 'zod/mini';
 import type { LangfuseConfig } from '../config/settings.js';
 import { parseJson } from '../shared/json.js';
-import { apiRequest, quoteReason } from './endpoint.js';
+import { apiRequest } from './endpoint.js';
 import { isRefusal, isSuccess, NoResponseError } from './http/client.js';
 import { RetryingHttpClient } from './http/retry.js';
+import { quote, ReadingRefused, readWords } from './words.js';
 
 /** An observation as Langfuse has it, without what was said. */
 export interface ReadObservation {
@@ -30,16 +31,6 @@ export interface WantedSession {
   readonly traceIds: Iterable<string>;
   readonly from: number;
   readonly until: number;
-}
-
-/** The keys may not read, or are wrong. */
-export class ReadingRefused extends Error {
-  readonly status: number;
-
-  constructor(status: number) {
-    super(`the server refuses to be read with these keys (${status})`);
-    this.status = status;
-  }
 }
 
 /** How long one request may take, with all the waiting that the server asks for. */
@@ -142,14 +133,15 @@ export class ObservationReader {
   /** Undefined if there is nothing at this path. */
   async #ask<T extends z.ZodMiniType>(path: string, form: T): Promise<z.infer<T> | undefined> {
     const limits = { deadline: Date.now() + PATIENCE_MS };
-    const { status, body } = await this.#http.request(await apiRequest(this.#langfuse, limits, 'GET', path), limits);
-    if (isRefusal(status)) throw new ReadingRefused(status);
+    const request = await apiRequest(this.#langfuse, limits, 'GET', path);
+    const { status, body } = await this.#http.request(request, limits);
+    const words = isSuccess(status) ? undefined : readWords(body, request.headers);
+    if (isRefusal(status)) throw new ReadingRefused({ status, words });
     if (status === 404) return undefined;
-    const answer = parseJson(body);
-    const { data: page } = form.safeParse(answer);
+    const { data: page } = form.safeParse(parseJson(body));
     if (isSuccess(status) && page !== undefined) return page;
     const problem = isSuccess(status) ? 'answers in a form that is not known' : `answers ${status}`;
-    throw new Error(`${this.#langfuse.baseUrl.host} ${problem}${quoteReason(answer)}`);
+    throw new Error(`${this.#langfuse.baseUrl.host} ${problem}${quote(words)}`);
   }
 }
 

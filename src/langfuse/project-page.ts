@@ -6,6 +6,7 @@ import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { langfuseId, langfuseUrl } from './endpoint.js';
 import { checkKeys } from './server.js';
+import type { Target } from './target.js';
 
 /** The file can be removed at any time: it only saves requests. */
 export function projectsFile(stateFolder: string): string {
@@ -18,15 +19,22 @@ export function readProjectPage(stateFolder: string, destination: string): strin
   return typeof page === 'string' && /^https?:\/\//.test(page) ? page : undefined;
 }
 
-/** Returns the URL of the project that the keys belong to. It never changes, so the server is asked once. */
-export async function findProjectPage(langfuse: LangfuseConfig, stateFolder: string): Promise<string> {
-  const destination = langfuseId(langfuse);
-  const known = readProjectPage(stateFolder, destination);
-  if (known !== undefined) return known;
-  const check = await checkKeys(langfuse);
-  if (check.kind !== 'accepted') throw new Error(check.problem);
-  return saveProject(langfuse, check.project.id, stateFolder);
+/** Returns the URL of a destination's project as far as it is known: the settings name it, or it has been asked for before. */
+export function findKnownPage({ id, langfuse }: Target, stateFolder: string): string | undefined {
+  const { projectId } = langfuse ?? {};
+  return langfuse && projectId !== undefined ? projectUrl(langfuse, projectId) : readProjectPage(stateFolder, id);
 }
+
+/** Asks for the project that the keys belong to, and returns its URL. It never changes, so it is saved. */
+export async function askForProjectPage(langfuse: LangfuseConfig, stateFolder: string): Promise<string> {
+  const check = await checkKeys(langfuse);
+  if ('project' in check) return saveProject(langfuse, check.project.id, stateFolder);
+  const isKnownByUser = check.kind === 'only writes';
+  throw new Error(isKnownByUser ? `${check.problem}; ${NAME_PROJECT}` : check.problem);
+}
+
+const NAME_PROJECT =
+  'name the project once with --project-id (the id in the address of its page), or set LANGFUSE_BASE_URL to the address of that page';
 
 /** Saves the project that the keys belong to, and returns its URL. If it cannot be written, the server is asked again. */
 export function saveProject(langfuse: LangfuseConfig, projectId: string, stateFolder: string): string {
@@ -45,9 +53,9 @@ export function projectUrl(langfuse: LangfuseConfig, projectId: string): string 
   return langfuseUrl(langfuse, `/project/${encodeURIComponent(projectId)}`).href;
 }
 
-/** The page that lists a project's sessions; if the project is unknown, the server's home page. */
-export function sessionsPage(langfuse: LangfuseConfig, project: { readonly id: string } | undefined): string {
-  return project ? `${projectUrl(langfuse, project.id)}/sessions` : langfuseUrl(langfuse, '').href;
+/** The page that lists a project's sessions; if the project's page is unknown, the server's home page. */
+export function sessionsPage(langfuse: LangfuseConfig, projectPage: string | undefined): string {
+  return projectPage === undefined ? langfuseUrl(langfuse, '').href : `${projectPage}/sessions`;
 }
 
 export function sessionUrl(projectPage: string, sessionId: string): string {

@@ -5,8 +5,8 @@ import { RATING, SCORE_NAMES, type TurnScores } from '../observations/build/scor
 import { otherFailure, toFailure } from '../shared/failure.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import type { Limits, ScoreReport } from './destination.js';
-import { apiRequest } from './endpoint.js';
-import { type Http, isSuccess } from './http/client.js';
+import { adviseOnRefusal, apiRequest } from './endpoint.js';
+import { type Http, isRefusal, isSuccess } from './http/client.js';
 
 const TIMEOUT_MS = 10_000;
 
@@ -103,5 +103,7 @@ function isTemporary(status: number): boolean {
 }
 
 function describeStatus(status: number): string {
-  return `the server answers ${status} to scores`;
+  return isRefusal(status)
+    ? `the server refuses the keys for scores (${status}); ${adviseOnRefusal(status)}`
+    : `the server answers ${status} to scores`;
 }

@@ -6,6 +6,7 @@ import { isRefusal, isSuccess, NoResponseError } from './http/client.js';
 import { isRetryable, nextAttemptAt, type RetryingHttpClient, waitUntil } from './http/retry.js';
 import { encodeSpan } from './otlp/span.js';
 import { isAccepted, type Reply, type Transport } from './transport.js';
+import type { Refusal } from './words.js';
 
 /** After this many refused spans without an accepted one, one more is tried: the server may refuse every span. */
 const MAX_REFUSALS_WITHOUT_SUCCESS = 16;
@@ -26,7 +27,7 @@ interface Delivery {
 /** The words in which messages name a server. */
 interface Described {
   readonly host: string;
-  describeRefusal(status: number): string;
+  describeRefusal(refusal: Refusal): string;
 }
 
 /** What all destinations that are reached by HTTP share: sends observations and finds out which the server has acknowledged. */
@@ -124,7 +125,7 @@ export class Sender implements Destination {
   }
 
   async #postRequest(request: readonly Outgoing[], limits: Limits): Promise<Reply> {
-    const reply = await this.#transport.post(request, limits).catch((error: Error) => error);
+    const reply = await this.#postAndAsk(request, limits).catch((error: Error) => error);
     this.#last = reply instanceof Error ? undefined : reply;
     if (!(reply instanceof Error)) this.#trouble = findTrouble(reply, this.#server);
     // Any other error, as that there was no time left, says nothing about the server.
@@ -132,6 +133,19 @@ export class Sender implements Destination {
       this.#trouble = { kind: isFair(reply) ? 'outage' : 'other', text: reply.message };
     if (reply instanceof Error) throw reply;
     return reply;
+  }
+
+  /**
+   * If a request is refused as with wrong keys, asks again without observations. The answer to that has the server's own words,
+   * and none of what was said. If it is accepted after a 403, the keys are good, and something objects to the content.
+   */
+  async #postAndAsk(request: readonly Outgoing[], limits: Limits): Promise<Reply> {
+    const reply = await this.#transport.post(request, limits);
+    if (!isRefusal(reply.status) || request.length === 0) return reply;
+    const answer = await this.#transport.post([], limits).catch(() => undefined);
+    if (answer && isRefusal(answer.status)) return answer;
+    if (reply.status !== 403 || !answer || !isAccepted(answer)) return reply;
+    return { status: reply.status, problem: OBJECTION, isAboutContent: true };
   }
 
   /** Records the result of each observation of an accepted request, and sends again those that may be accepted later. */
@@ -168,8 +182,12 @@ export class Sender implements Destination {
 }
 
 function describeRefusals({ refusal }: Delivery): string {
-  return `the server refuses every span (${refusal})`;
+  const advice = refusal === 413 ? ', also halved and cut: raise the limit of the proxy in front of it' : '';
+  return `the server refuses every span (${refusal})${advice}`;
 }
+
+const OBJECTION =
+  'the server accepts the keys, but not this content (403): a firewall in front of it may object to what was said';
 
 /** A server that had less time to answer than this may be well. */
 const FAIR_WAIT_MS = 1_000;
@@ -178,10 +196,13 @@ function isFair({ waitedMs = FAIR_WAIT_MS }: NoResponseError): boolean {
   return waitedMs >= FAIR_WAIT_MS;
 }
 
-function findTrouble({ status, problem }: Reply, { host, describeRefusal }: Described): Trouble | undefined {
+function findTrouble(reply: Reply, { host, describeRefusal }: Described): Trouble | undefined {
+  const { status, problem, words, isAboutContent = false } = reply;
+  // Another session may get through.
+  if (isAboutContent) return undefined;
   if (problem === undefined && (isSuccess(status) || status === 400 || status === 413 || status === 429))
     return undefined;
-  if (isRefusal(status)) return { kind: 'refusal', text: describeRefusal(status) };
+  if (isRefusal(status)) return { kind: 'refusal', text: describeRefusal({ status, words }) };
   const text = `sending to ${host} fails: ${problem ?? describeStatus(status)}`;
   return { kind: status === 408 || status >= 500 ? 'outage' : 'other', text };
 }

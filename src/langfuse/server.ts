@@ -1,10 +1,11 @@
 import type { LangfuseConfig } from '../config/settings.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import type { Limits } from './destination.js';
-import { apiRequest, describeRefusal, langfuseOtlp, langfuseUrl } from './endpoint.js';
+import { apiRequest, CORRECT_URL, describeRefusal, langfuseOtlp, langfuseUrl } from './endpoint.js';
 import { isRefusal, requestOnce } from './http/client.js';
 import { postSpans } from './otlp/otlp-transport.js';
-import { isAccepted } from './transport.js';
+import { isAccepted, type Reply } from './transport.js';
+import { quote, type Refusal, readWords } from './words.js';
 
 export type HealthAnswer = Awaited<ReturnType<typeof fetchHealth>>;
 
@@ -31,7 +32,8 @@ export type ProjectAnswer = Awaited<ReturnType<typeof fetchProject>>;
 export async function fetchProject(langfuse: LangfuseConfig, limits: Limits) {
   const request = await apiRequest(langfuse, limits, 'GET', '/api/public/projects');
   const { status, body } = await requestOnce(request, limits);
-  return { status, project: parseProject(parseJson(body)) };
+  const words = isRefusal(status) ? readWords(body, request.headers) : undefined;
+  return { status, words, project: parseProject(parseJson(body)) };
 }
 
 interface Project {
@@ -52,35 +54,73 @@ function parseProject(answer: unknown): Project | undefined {
   };
 }
 
-/** The result of trying the keys; `problem` is a sentence for the user. */
+type KnownProject = NonNullable<ProjectAnswer['project']>;
+
+/** The result of trying the keys; `problem` is a sentence for the user, and `status` how the server has refused them. */
 export type KeyCheck =
-  | { readonly kind: 'accepted'; readonly project: NonNullable<ProjectAnswer['project']> }
+  | { readonly kind: 'accepted'; readonly project: KnownProject }
   | { readonly kind: 'only writes'; readonly problem: string }
-  | { readonly kind: 'refused' | 'unreachable' | 'no Langfuse'; readonly problem: string };
+  | { readonly kind: 'only reads'; readonly status: number; readonly project: KnownProject; readonly problem: string }
+  | { readonly kind: 'refused'; readonly status: number; readonly problem: string }
+  | { readonly kind: 'unreachable' | 'no Langfuse'; readonly problem: string };
 
 const KEY_CHECK_TIMEOUT_MS = 10_000;
 
-/** Tries the keys without storing anything on the server. */
+/** Tries the keys, by reading and by writing, without storing anything on the server. */
 export async function checkKeys(langfuse: LangfuseConfig): Promise<KeyCheck> {
   const limits = { deadline: Date.now() + KEY_CHECK_TIMEOUT_MS };
   try {
-    const { status, project } = await fetchProject(langfuse, limits);
-    if (isRefusal(status) && (await mayWrite(langfuse, limits)))
-      return { kind: 'only writes', problem: describeOnlyWriting(langfuse, status) };
-    if (isRefusal(status)) return { kind: 'refused', problem: describeRefusal(langfuse, status) };
-    if (status === 200 && project) return { kind: 'accepted', project };
-    return { kind: 'no Langfuse', problem: `${langfuse.baseUrl.host} answers (${status}), but it is not Langfuse` };
+    const read = await fetchProject(langfuse, limits);
+    const { status, project } = read;
+    if (!isRefusal(status) && (status !== 200 || !project))
+      return { kind: 'no Langfuse', problem: describeNoLangfuse(langfuse, status) };
+    const write = await tryWriting(langfuse, limits);
+    const refusal = write && isRefusal(write.status) ? write : undefined;
+    if (project && refusal)
+      return { kind: 'only reads', status: refusal.status, project, problem: describeOnlyReading(project, refusal) };
+    if (project) return { kind: 'accepted', project };
+    if (write && isAccepted(write)) return { kind: 'only writes', problem: describeOnlyWriting(status) };
+    return { kind: 'refused', status, problem: describeRefusal(langfuse, refusal ?? read) };
   } catch (error) {
     return { kind: 'unreachable', problem: (error as Error).message };
   }
 }
 
-/** Whether keys that may not read may write. Langfuse has such keys; an empty request tells. */
-export async function mayWrite(langfuse: LangfuseConfig, limits: Limits): Promise<boolean> {
-  const reply = await postSpans([], langfuseOtlp(langfuse), { request: requestOnce }, limits).catch(() => undefined);
-  return reply !== undefined && isAccepted(reply);
+function describeNoLangfuse({ baseUrl }: LangfuseConfig, status: number): string {
+  return `${baseUrl.host} answers (${status}), but it is not Langfuse; ${CORRECT_URL}`;
 }
 
-export function describeOnlyWriting({ baseUrl }: LangfuseConfig, status: number): string {
-  return `these keys may write to the project at ${baseUrl.host}, but not read from it (${status}): they are for ingestion only`;
+/** Sends a request without observations, which tells whether the keys may write. Undefined if there is no answer. */
+export function tryWriting(langfuse: LangfuseConfig, limits: Limits): Promise<Reply | undefined> {
+  return postSpans([], langfuseOtlp(langfuse), { request: requestOnce }, limits).catch(() => undefined);
+}
+
+/** What keys are called that may write, but not read. Langfuse has such keys since October 2026. */
+export const INGESTION_ONLY = 'for ingestion only: they write, and read nothing';
+
+export function describeOnlyWriting(status: number): string {
+  return `these keys are ${INGESTION_ONLY} (${status})`;
+}
+
+export function describeOnlyReading({ name }: KnownProject, { status, words }: Refusal): string {
+  return `these keys read project "${name}", but may not write to it (${status})${quote(words)}`;
+}
+
+/** What a command needs that reads from the server: which keys, and how it is started. */
+interface Need {
+  readonly keys: 'keys that may read (Viewer or full access)' | 'keys with full access';
+  readonly command: string;
+}
+
+/** Says which keys a command needs, and how to give it some. */
+export function describeNeed({ keys, command }: Need, problem: string): string {
+  return `${problem}; give this command ${keys}: LANGFUSE_PUBLIC_KEY=… LANGFUSE_SECRET_KEY=… ${command}`;
+}
+
+/** Says why the server does not let a command read, and what the command needs. */
+export async function explainRefusedReading(refusal: Refusal, langfuse: LangfuseConfig, need: Need): Promise<string> {
+  const write = await tryWriting(langfuse, { deadline: Date.now() + KEY_CHECK_TIMEOUT_MS });
+  return write && isAccepted(write)
+    ? describeNeed(need, describeOnlyWriting(refusal.status))
+    : describeRefusal(langfuse, refusal);
 }

@@ -7,6 +7,10 @@ export interface Reply {
   readonly status: number;
   /** Why nothing of the request was accepted, if more is known than the status says. */
   readonly problem?: string | undefined;
+  /** The server's own words about why it refuses the keys. Only an answer to a request without observations has them. */
+  readonly words?: string | undefined;
+  /** Whether it accepts a request without observations, so that it refuses this one because of its content. */
+  readonly isAboutContent?: boolean;
   /** Whether the server has the API, but it accepts no observations any more. */
   readonly isClosed?: boolean;
   /** Statuses of single observations that were not accepted, by their index. */

@@ -19,6 +19,8 @@ type Outage = z.infer<typeof Outage>;
 const Server = z.object({
   /** Whether it has acknowledged anything: then its address and keys are right. */
   acknowledged: optional(z.boolean()),
+  /** Whether its keys may write and not read, as a command has found. What keys may do cannot be changed. */
+  ingestionOnly: optional(z.boolean()),
   outage: optional(Outage),
 });
 type Server = z.infer<typeof Server>;
@@ -60,6 +62,16 @@ export function hasAcknowledged(stateFolder: string, destination: string): boole
 export function markAcknowledged(stateFolder: string, destination: string): void {
   const server = readServer(stateFolder, destination);
   if (!server.acknowledged) saveServer(stateFolder, destination, { ...server, acknowledged: true });
+}
+
+export function isForIngestion(stateFolder: string, destination: string): boolean {
+  return readServer(stateFolder, destination).ingestionOnly ?? false;
+}
+
+export function rememberIngestion(stateFolder: string, destination: string): void {
+  const server = readServer(stateFolder, destination);
+  const acknowledged = hasAcknowledged(stateFolder, destination);
+  if (!server.ingestionOnly) saveServer(stateFolder, destination, { ...server, acknowledged, ingestionOnly: true });
 }
 
 /** Returns what is remembered of a destination. A file that cannot be read counts for nothing. */

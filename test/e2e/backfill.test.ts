@@ -28,7 +28,8 @@ afterEach(() => workplace.close());
 
 const write = (n: number, more: Partial<GeneratedSession> = {}) => writeNthSession(workplace.projects, n, more);
 const exportedSessions = () => new Set(workplace.server.roots.map(({ trace }) => trace.sessionId));
-const exportRequests = () => workplace.server.requests.filter(({ path }) => path.includes('otel'));
+const exportRequests = () =>
+  workplace.server.requests.filter((request) => request.path.includes('otel') && !isTrial(request));
 
 describe('a session that was never exported', () => {
   test.concurrent.each(recordings())('is sent as the hooks would have sent it: $name', async ({ name, folder }) => {
@@ -441,7 +442,9 @@ describe('a server that fails', () => {
     workplace.env = { ...workplace.env, LANGFUSE_SECRET_KEY: 'sk-lf-secret-of-mine' };
     const { exitCode, stdout, stderr } = await workplace.backfill('--all');
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toBe(`cc-langfuse: Langfuse refused the keys (401) at 127.0.0.1:${workplace.server.port}\n`);
+    expect(stderr).toBe(
+      `cc-langfuse: Langfuse refused the keys (401) at 127.0.0.1:${workplace.server.port}: "Invalid credentials. Confirm that you've configured the correct host"; make new ones for "cc-langfuse install", or for the plugin\n`,
+    );
     expect(workplace.server.requests.map(isTrial)).toEqual([true, true]);
   });
 

@@ -125,8 +125,8 @@ describe('nothing is half made', () => {
   const refusal = { status: 400, body: '{"message":"no such measure"}' };
 
   test.each<[string, string, string, number, Misbehaviour, string]>([
-    ['a chart is refused', 'POST', 'dashboard-widgets', 7, refusal, 'the chart "Turns by outcome" (400): no such'],
-    ['the dashboard is refused', 'POST', 'dashboards', 1, refusal, 'the server refuses the dashboard (400): no such'],
+    ['a chart is refused', 'POST', 'dashboard-widgets', 7, refusal, 'the chart "Turns by outcome" (400): "no such'],
+    ['the dashboard is refused', 'POST', 'dashboards', 1, refusal, 'the server refuses the dashboard (400): "no such'],
     ['the connection breaks', 'POST', 'dashboard-widgets', 3, { disconnect: 'before taking' }, 'cannot be reached'],
     ['the keys may not do it', 'POST', 'dashboard-widgets', 1, { status: 403 }, 'refused the keys (403)'],
     ['an answer is of another form', 'POST', 'dashboards', 1, { body: '[]' }, 'its API has changed'],

@@ -312,7 +312,9 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     write(turnLines(1));
     workplace.env = { ...workplace.env, LANGFUSE_SECRET_KEY: 'sk lf ünïcode 🔑' };
     expect(await workplace.hook(payload())).toMatchObject(quietly);
-    expect(messages()).toEqual(['the server refuses the keys (401)']);
+    expect(messages()).toEqual([
+      'the server refuses the keys (401); make new ones for "cc-langfuse install", or for the plugin',
+    ]);
   });
 
   test('and writes no key and no content to the log or the state', async () => {

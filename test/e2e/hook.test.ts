@@ -388,7 +388,12 @@ describe('the session that this one continues', () => {
     await workplace.hook(payload());
     const sessions = workplace.server.observations.map(({ trace }) => trace.sessionId);
     expect(sessions).toEqual([SESSION, SESSION, previous, previous]);
-    expect(workplace.log).toMatchObject([{ msg: 'the server refuses the keys (401)', session: previous }]);
+    expect(workplace.log).toMatchObject([
+      {
+        msg: 'the server refuses the keys (401); make new ones for "cc-langfuse install", or for the plugin',
+        session: previous,
+      },
+    ]);
     await workplace.hook(payload());
     expect(arrivals()).toEqual([1, 1, 1, 1]);
   });
@@ -556,9 +561,14 @@ describe('a turn that the server has not acknowledged', () => {
     expect(workplace.state[SESSION]).toMatchObject({
       lastLine: 0,
       turnCount: 0,
-      pending: { attempts: 1, reason: 'the server refuses the keys (401)' },
+      pending: {
+        attempts: 1,
+        reason: 'the server refuses the keys (401); make new ones for "cc-langfuse install", or for the plugin',
+      },
     });
-    expect(messages()).toEqual(['the server refuses the keys (401)']);
+    expect(messages()).toEqual([
+      'the server refuses the keys (401); make new ones for "cc-langfuse install", or for the plugin',
+    ]);
     workplace.server.misbehave = () => undefined;
     await workplace.hook(payload());
     expect(workplace.state[SESSION]).toMatchObject({ lastLine: 4, turnCount: 2 });
@@ -588,7 +598,8 @@ describe('a turn that the server has not acknowledged', () => {
     await workplace.hook(payload());
     expect(workplace.server.observations).toHaveLength(122);
     expectEachSentOnce(workplace.server);
-    expect(workplace.server.requests.filter(({ status }) => status === 200).map(({ spans }) => spans).length).toBe(12);
+    const taken = workplace.server.requests.filter(({ status, spans }) => status === 200 && spans > 0);
+    expect(taken).toHaveLength(12);
     expect(workplace.state[SESSION]).toMatchObject({ lastLine: 122, turnCount: 1 });
   });
 
@@ -689,7 +700,12 @@ describe('with CC_LANGFUSE_DEBUG=true', () => {
     write(turnLines(1));
     workplace.env = { ...workplace.env, CC_LANGFUSE_DEBUG: 'true', LANGFUSE_SECRET_KEY: 'wrong' };
     expect(await workplace.hook(payload())).toMatchObject(quietly);
-    expect(workplace.log).toMatchObject([{ level: 'warn', msg: 'the server refuses the keys (401)' }]);
+    expect(workplace.log).toMatchObject([
+      {
+        level: 'warn',
+        msg: 'the server refuses the keys (401): "Invalid credentials. Confirm that you\'ve configured the correct host"; make new ones for "cc-langfuse install", or for the plugin',
+      },
+    ]);
   });
 });
 

@@ -79,7 +79,10 @@ describe('install --yes', () => {
       LANGFUSE_BASE_URL: newcomer.server.url,
     });
     expect(statSync(newcomer.settingsFile).mode & 0o777).toBe(0o600);
-    expect(newcomer.server.requests.map(({ path }) => path)).toEqual(['/api/public/projects']);
+    expect(newcomer.server.requests.map(({ path, spans }) => `${path} ${spans}`)).toEqual([
+      '/api/public/projects 0',
+      '/api/public/otel/v1/traces 0',
+    ]);
   });
 
   test('registers a command that starts the installed copy without a PATH', async () => {
@@ -149,8 +152,8 @@ describe('install --yes', () => {
 
   test('takes keys that may only write, and knows their project only from the address of a page', async () => {
     newcomer.server.keys.set(`${PUBLIC_KEY}:${SECRET_KEY}`, { mayRead: false });
-    const { host } = new URL(newcomer.server.url);
-    const connected = `Connected. Langfuse does not say to which project: these keys may write to the project at ${host}, but not read from it (403): they are for ingestion only.\n`;
+    const connected =
+      'Connected: these keys are for ingestion only: they write, and read nothing (403). So Langfuse does not say to which project.\n';
     const { exitCode, stdout, stderr } = await newcomer.install();
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout.startsWith(connected)).toBe(true);
@@ -401,7 +404,8 @@ describe('install fails with one line and writes nothing', () => {
 
   test('if the server refuses the keys', async () => {
     const { host } = new URL(newcomer.server.url);
-    const message = `Langfuse refused the keys (401) at ${host}; nothing was changed`;
+    const words = "Invalid credentials. Confirm that you've configured the correct host";
+    const message = `Langfuse refused the keys (401) at ${host}: "${words}"; nothing was changed`;
     await failing({ exitCode: 1, message }, withKeys(newcomer.server.url, 'pk-lf-other'), SECRET_KEY);
     expect(existsSync(newcomer.settingsFile)).toBe(false);
   });
@@ -420,7 +424,7 @@ describe('install fails with one line and writes nothing', () => {
     const server = createServer((_, response) => response.writeHead(status).end(body));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const message = `${host} answers (${status}), but it is not Langfuse; nothing was changed`;
+    const message = `${host} answers (${status}), but it is not Langfuse; set LANGFUSE_BASE_URL to the address that Langfuse has in a browser; nothing was changed`;
     await failing({ exitCode: 1, message }, withKeys(`http://${host}`), SECRET_KEY);
     server.close();
     expect(existsSync(newcomer.settingsFile)).toBe(false);

@@ -280,7 +280,7 @@ Costs appear on what arrives from now on. "cc-langfuse backfill --force" sends t
       method === 'POST' ? { status: 400, body: '{"message":"no, thanks"}' } : undefined;
     expect(await prices(['--yes'])).toMatchObject({
       exitCode: 1,
-      stderr: 'cc-langfuse: claude-new-9 was not defined: the server answers 400: no, thanks\n',
+      stderr: 'cc-langfuse: claude-new-9 was not defined: the server answers 400: "no, thanks"\n',
       stdout: expect.stringContaining(`\n\nclaude-new-9  not defined: ${host()} refuses it.\n`),
     });
   });

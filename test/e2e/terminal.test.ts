@@ -115,8 +115,9 @@ describe('a message to the user', () => {
   test('says at the next hook that the keys were refused, until they are accepted', async () => {
     const played = recording('p-simple');
     workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '1' };
-    workplace.server.misbehave = () => ({ status: 401 });
-    const message = `cc-langfuse: Langfuse refused the keys (401) at 127.0.0.1:${workplace.server.port}. Nothing is exported. Run: cc-langfuse doctor`;
+    const body = JSON.stringify({ message: 'API key has expired' });
+    workplace.server.misbehave = () => ({ status: 401, body });
+    const message = `cc-langfuse: Langfuse refused the keys (401) at 127.0.0.1:${workplace.server.port}: "API key has expired"; make new ones for "cc-langfuse install", or for the plugin. Nothing is exported. Run: cc-langfuse doctor`;
     const messages: unknown[] = [];
     await play(played, workplace.home, async ({ event, payload: stop }) => {
       if (event !== 'Stop') return;

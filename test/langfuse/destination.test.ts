@@ -55,7 +55,11 @@ describe('the health of a destination', () => {
   });
 
   test.each([
-    ['refusal', 401, 'Langfuse refused the keys (401) at HOST'],
+    [
+      'refusal',
+      401,
+      'Langfuse refused the keys (401) at HOST; make new ones for "cc-langfuse install", or for the plugin',
+    ],
     ['outage', 503, 'sending to HOST fails: the server answers 503'],
     ['other', 307, 'sending to HOST fails: the server redirects elsewhere (307); redirects are not followed'],
   ] as const)('is %s after %i', async (kind, status, text) => {

@@ -3,7 +3,14 @@ import type { Destination } from '../../src/langfuse/destination.js';
 import { langfuseOtlp } from '../../src/langfuse/endpoint.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
 import type { Observation } from '../../src/observations/model.js';
-import { LangfuseServer, langfuseAt, type OtlpSpan, stored } from '../support/langfuse-server.js';
+import {
+  LangfuseServer,
+  langfuseAt,
+  type OtlpSpan,
+  PUBLIC_KEY,
+  SECRET_KEY,
+  stored,
+} from '../support/langfuse-server.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 import { send, someObservations, someOutgoing } from '../support/traces.js';
 
@@ -29,6 +36,67 @@ const encode = (observation: Observation) => destination.encode(observation);
 const soon = () => ({ deadline: Date.now() + 10_000 });
 
 const names = () => server.observations.map(({ name }) => name);
+
+const NEW_KEYS = 'make new ones for "cc-langfuse install", or for the plugin';
+const OTHER_KEYS = 'sending needs keys with full access, or for ingestion';
+
+describe('the words of a server that refuses the keys', () => {
+  const answer = (body: object | string, status = 401) => {
+    server.misbehave = () => ({ status, body: typeof body === 'string' ? body : JSON.stringify(body) });
+  };
+  const failure = async () => (await send(destination, someOutgoing(2), soon())).failure;
+
+  test.each([
+    [{ message: 'API key has expired' }, 'API key has expired'],
+    [{ error: 'Failed to authenticate' }, 'Failed to authenticate'],
+    [{ message: 'Over the limit.', error: 'ForbiddenError' }, 'Over the limit'],
+    [{ message: 'say "please"\n\u001b[2J\u202e now' }, "say 'please' [2J now"],
+    [{ message: 'x'.repeat(500) }, 'x'.repeat(200)],
+    [{ message: `${'x'.repeat(199)}\u{1f600}` }, `${'x'.repeat(199)}\ufffd`],
+  ])('are quoted: %j', async (body, words) => {
+    answer(body);
+    expect(await failure()).toBe(`the server refuses the keys (401): "${words}"; ${NEW_KEYS}`);
+  });
+
+  test.each([
+    ['nothing'],
+    ['<html>401</html>'],
+    [{ message: ' ' }],
+    [{ message: { code: 1 } }],
+    [[{ message: 'API key has expired' }]],
+  ])('are not there: %j', async (body) => {
+    answer(body);
+    expect(await failure()).toBe(`the server refuses the keys (401); ${NEW_KEYS}`);
+  });
+
+  test('never contain a key, in no form', async () => {
+    const both = Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64');
+    answer({ message: `Basic ${both}: ${PUBLIC_KEY} ${SECRET_KEY} sk-ant-api03-${'a'.repeat(93)}AA` });
+    expect(await failure()).toBe(`the server refuses the keys (401): "Basic …: … … [redacted]"; ${NEW_KEYS}`);
+  });
+
+  test('never contain what was said: they are those about a request without observations', async () => {
+    server.misbehave = (_, __, spans) => {
+      const message = spans.length > 0 ? `not allowed: ${spans.map(({ name }) => name)}` : 'Project is suspended';
+      return { status: 403, body: JSON.stringify({ message }) };
+    };
+    expect(await failure()).toBe(`the server refuses the keys (403): "Project is suspended"; ${OTHER_KEYS}`);
+    expect(server.requests.map(({ spans }) => spans)).toEqual([2, 0]);
+  });
+
+  test('are not asked for in vain: a firewall that objects to the content is named, and other sessions may get through', async () => {
+    server.misbehave = (_, __, spans) => (spans.length > 0 ? { status: 403, body: '{"message":"Turn 1"}' } : undefined);
+    expect(await destination.send(someOutgoing(2), soon())).toEqual({
+      settled: 0,
+      dropped: [],
+      failure: {
+        code: 'other',
+        text: 'the server accepts the keys, but not this content (403): a firewall in front of it may object to what was said',
+      },
+      health: { isHealthy: true, hasAnswered: true },
+    });
+  });
+});
 
 describe('an accepted request', () => {
   test('settles all of its spans, and its headers name the sender', async () => {
@@ -56,19 +124,23 @@ describe('an accepted request', () => {
 
 describe('a final refusal is not retried', () => {
   test.each([
-    [401, 'the server refuses the keys (401)'],
-    [403, 'the server refuses the keys (403)'],
-    [404, 'the server has no OTLP endpoint (404); Langfuse has one since version 3.22'],
+    [401, `the server refuses the keys (401); ${NEW_KEYS}`],
+    [403, `the server refuses the keys (403); ${OTHER_KEYS}`],
+    [
+      404,
+      'the server has no OTLP endpoint (404); Langfuse has one since version 3.22: update it, or set LANGFUSE_BASE_URL to the address that Langfuse has in a browser',
+    ],
     [418, 'the server answers 418'],
   ])('if it is %i: %s', async (status, failure) => {
     server.misbehave = () => ({ status });
     expect(await send(destination, someOutgoing(3), soon())).toEqual({ settled: 0, dropped: [], failure });
-    expect(server.requests).toHaveLength(1);
+    expect(server.requests.filter(({ spans }) => spans > 0)).toHaveLength(1);
   });
 
   test('if the keys are wrong', async () => {
     const report = await send(await open(server.url, 'sk-lf-wrong'), someOutgoing(1), soon());
-    expect(report.failure).toBe('the server refuses the keys (401)');
+    const words = "Invalid credentials. Confirm that you've configured the correct host";
+    expect(report.failure).toBe(`the server refuses the keys (401): "${words}"; ${NEW_KEYS}`);
   });
 
   test('if it is a redirect, which is not followed because it would send the keys to another host', async () => {
@@ -153,7 +225,8 @@ describe('after the answer', () => {
 
   test('413 to every request, nothing is dropped', async () => {
     server.misbehave = () => ({ status: 413 });
-    const failure = 'the server refuses every span (413)';
+    const failure =
+      'the server refuses every span (413), also halved and cut: raise the limit of the proxy in front of it';
     for (const count of [1, 4, 40])
       expect(await send(destination, someOutgoing(count), soon())).toEqual({ settled: 0, dropped: [], failure });
   });
@@ -166,7 +239,7 @@ describe('after the answer', () => {
     expect(await send(destination, someOutgoing(4), soon())).toEqual({
       settled: 2,
       dropped: [],
-      failure: 'the server refuses the keys (401)',
+      failure: `the server refuses the keys (401); ${NEW_KEYS}`,
     });
   });
 });

@@ -68,6 +68,13 @@ export interface Misbehaviour {
   readonly disconnect?: 'before taking' | 'after taking';
 }
 
+/** What a pair of keys may do. */
+interface Permissions {
+  readonly mayRead: boolean;
+  readonly mayWrite?: boolean;
+  readonly isExpired?: boolean;
+}
+
 /** What happens while the server hangs. */
 export interface Hanging {
   /** How many requests have come. */
@@ -110,8 +117,8 @@ export class LangfuseServer {
   readonly api = new LangfuseApi(() => this.isOlder);
   readonly events = new EventStore(this.api.models);
   readonly media = new MediaStore(() => this.url);
-  /** The pairs of keys, and whether they may read: Langfuse has some that are for ingestion only. */
-  readonly keys = new Map([[`${PUBLIC_KEY}:${SECRET_KEY}`, { mayRead: true }]]);
+  /** The pairs of keys, and what they may do: Langfuse has some for ingestion only, some that only read, and some that expire. */
+  readonly keys = new Map<string, Permissions>([[`${PUBLIC_KEY}:${SECRET_KEY}`, { mayRead: true }]]);
   readonly #rows = new Map<string, StoredObservation>();
   readonly #server: Server;
 
@@ -243,10 +250,14 @@ export class LangfuseServer {
     if (stored) return { spans: [], ...stored };
     const [, credentials = ''] = /^Basic (.*)$/.exec(request.headers.authorization ?? '') ?? [];
     const key = this.keys.get(Buffer.from(credentials, 'base64').toString());
-    if (!key) return { status: 401, spans: [] };
+    const refuse = (status: number, message: string) => ({ status, spans: [], body: JSON.stringify({ message }) });
+    // web/src/features/public-api/server/apiAuth.ts, verifyAuthHeaderAndReturnScope
+    if (!key) return refuse(401, "Invalid credentials. Confirm that you've configured the correct host.");
+    if (key.isExpired) return refuse(401, 'API key has expired');
     // web/src/features/public-api/server/createAuthedProjectAPIRoute.ts, verifyApiKeyAuth
-    if (!key.mayRead && request.method === 'GET')
-      return { status: 403, spans: [], body: JSON.stringify({ message: 'Access denied' }) };
+    const { mayRead, mayWrite = true } = key;
+    if (request.method === 'GET' ? !mayRead : !mayWrite)
+      return refuse(403, 'Access denied - insufficient permissions for this endpoint');
     if (request.method === 'GET' && request.url === '/api/public/projects')
       return { status: 200, spans: [], body: JSON.stringify({ data: [PROJECT] }) };
     const answer = this.api.answer(name, body) ?? this.#answerReader(name) ?? this.media.answer(name, body);

@@ -11,12 +11,14 @@ import { adviseOnKeys } from '../../config/missing-keys.js';
 import { type LangfuseConfig, readSettings, type Settings } from '../../config/settings.js';
 import { sumTallies } from '../../export/tally.js';
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
+import { adviseOnRefusal } from '../../langfuse/endpoint.js';
 import { findTarget, fingerprint, openDestination } from '../../langfuse/open-destination.js';
-import { saveProject, sessionsPage } from '../../langfuse/project-page.js';
+import { findKnownPage, projectUrl, saveProject, sessionsPage } from '../../langfuse/project-page.js';
 import { checkKeys } from '../../langfuse/server.js';
 import type { Target } from '../../langfuse/target.js';
 import { openLog } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';
+import { rememberIngestion } from '../../state/servers.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { backfill, type SessionResult } from './backfill.js';
@@ -62,7 +64,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     }
   }
   if (request.force && isSending) printStderr(FORCE_WARNING);
-  const page = target?.langfuse && sessionsPage(target.langfuse, project);
+  const page = target?.langfuse && sessionsPage(target.langfuse, findPage(target, project, stateFolder(env)));
   const { results, isInterrupted } = await backfillAll(request.isDryRun);
   if (request.output === 'json') printJson(buildJsonReport(results, request, page));
   else if (request.output === 'none') for (const line of listReasons(results, ['failed'])) printStderr(line.trim());
@@ -137,10 +139,16 @@ function describeGoal(target: Target | undefined, project: { name: string } | un
   return project ? `project "${toOneLine(project.name)}" at ${host}` : host;
 }
 
+function findPage(target: Target, project: { readonly id: string } | undefined, folder: string): string | undefined {
+  return target.langfuse && project ? projectUrl(target.langfuse, project.id) : findKnownPage(target, folder);
+}
+
 /** Returns the project that the keys belong to. A wrong key is better reported now than after an hour of reading. */
 async function findProject(config: LangfuseConfig, folder: string) {
   const check = await checkKeys(config);
-  if (check.kind === 'refused' || check.kind === 'unreachable') throw new Error(check.problem);
+  if ('status' in check) throw new Error(`${check.problem}; ${adviseOnRefusal(check.status)}`);
+  if (check.kind === 'unreachable') throw new Error(check.problem);
+  if (check.kind === 'only writes') rememberIngestion(folder, fingerprint(config));
   if (check.kind !== 'accepted') return undefined;
   saveProject(config, check.project.id, folder);
   return check.project;

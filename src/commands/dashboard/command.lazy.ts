@@ -9,7 +9,7 @@ import { readSettings } from '../../config/settings.js';
 import { DashboardApi } from '../../langfuse/dashboards.js';
 import { findTarget } from '../../langfuse/open-destination.js';
 import { projectUrl } from '../../langfuse/project-page.js';
-import { checkKeys } from '../../langfuse/server.js';
+import { checkKeys, describeNeed } from '../../langfuse/server.js';
 import { listFilters, listWidgets, MARK, NAME } from './charts.js';
 import { findOwn, makeDashboard } from './make-dashboard.js';
 
@@ -50,6 +50,10 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     );
   if (!values.yes && !canAsk()) throw noTerminal();
   const check = await checkKeys(langfuse);
+  if (check.kind === 'only writes' || check.kind === 'only reads')
+    throw new Error(
+      describeNeed({ keys: 'keys with full access', command: `${ownCommand()} dashboard` }, check.problem),
+    );
   if (check.kind !== 'accepted') throw new Error(check.problem);
   const api = new DashboardApi(langfuse, { deadline: Date.now() + TIMEOUT_MS });
   const known = findOwn(await api.listDashboards());

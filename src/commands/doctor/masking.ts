@@ -1,7 +1,7 @@
 import { toOneLine } from '../../cli/format.js';
 import { parseOtlpHeaders } from '../../config/setting-formats.js';
 import { givenSettings } from '../../config/settings.js';
-import { headerSecrets } from '../../langfuse/otlp/otlp-transport.js';
+import { headerSecrets } from '../../langfuse/words.js';
 import { createRedactor } from '../../observations/redaction/redact.js';
 
 const CREDENTIALS_IN_URL = /(?<=:\/\/)\S*@/g;

@@ -9,7 +9,14 @@ import { adviseOnKeys } from '../../config/missing-keys.js';
 import { type DestinationConfig, readSettings } from '../../config/settings.js';
 import { findTurn } from '../../export/find-turn.js';
 import { findTarget, fingerprint } from '../../langfuse/open-destination.js';
-import { findProjectPage, readProjectPage, sessionUrl, turnUrl } from '../../langfuse/project-page.js';
+import {
+  askForProjectPage,
+  findKnownPage,
+  readProjectPage,
+  saveProject,
+  sessionUrl,
+  turnUrl,
+} from '../../langfuse/project-page.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 
@@ -20,19 +27,27 @@ opens it in the browser. Without a session, it takes the one that Claude Code
 runs the command in, or else the newest one of the current directory. The first
 characters of an id are enough.
 
-  --turn <n>   the trace of this turn
+  --turn <n>          the trace of this turn
+  --project-id <id>   the project, if the keys may not read: the id in the
+                      address of its page. It is asked for once
   --help
 `;
 
+const OPTIONS = { turn: { type: 'string' }, 'project-id': { type: 'string' } } as const;
+const PROJECT_ID = /^[\w-]+$/;
+
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, { turn: { type: 'string' } });
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
+  const { 'project-id': projectId } = values;
+  if (projectId !== undefined && !PROJECT_ID.test(projectId))
+    throw new UsageError('--project-id: expected the id in the address of a page, …/project/<id>');
   const number = parsePositiveNumber('turn', values.turn);
   const session = selectSession('open', positionals, claudeFolder(shell), shell);
   const { env } = await readCommandSettings(shell, session.folders[0] ?? process.cwd());
   const { destination: config } = await readSettings(env);
   const folder = stateFolder(env);
   const state = new StateStore(folder);
-  const findPage = (destination: string) => findPageOf(destination, config, folder, shell);
+  const findPage = (destination: string) => findPageOf(destination, config, projectId, folder, shell);
   const url = await (number === undefined
     ? findSessionUrl(session, state, config, findPage)
     : findTurnUrl(session, number, state, { env, restrictions: [shell] }, findPage));
@@ -76,20 +91,22 @@ async function findTurnUrl(
   return turnUrl(await findPage(destination), id, parentId && root.id);
 }
 
-/** The project is found with the session's own keys, or was found before. */
+/** The project is found with the session's own keys, or the user has named it, or it was found before. */
 async function findPageOf(
   destination: string,
   config: DestinationConfig | undefined,
+  projectId: string | undefined,
   folder: string,
   shell: NodeJS.ProcessEnv,
 ) {
-  const known = readProjectPage(folder, destination);
-  if (known !== undefined) return known;
-  if (config === undefined)
+  const target = config && findTarget(config);
+  const isOwn = target?.id === destination;
+  const known = isOwn ? findKnownPage(target, folder) : readProjectPage(folder, destination);
+  if (known !== undefined && projectId === undefined) return known;
+  if (target === undefined)
     throw new UsageError(`open needs the session's keys once: ${adviseOnKeys(shell, 'set them in the shell')}`);
-  const { id, langfuse, name } = findTarget(config);
-  if (id !== destination)
-    throw new Error('the session is in another project; set the keys of that project, then open it');
+  if (!isOwn) throw new Error('the session is in another project; set the keys of that project, then open it');
+  const { langfuse, name } = target;
   if (!langfuse) throw new Error(`the session was sent to ${name}, which has no pages`);
-  return findProjectPage(langfuse, folder);
+  return projectId === undefined ? askForProjectPage(langfuse, folder) : saveProject(langfuse, projectId, folder);
 }

@@ -16,8 +16,10 @@ import {
   learnPrices,
 } from '../../costs/learn-prices.js';
 import { readAllUsage } from '../../costs/read-usage.js';
-import { defineModel, fetchModels, type ModelDefinition } from '../../langfuse/models.js';
+import { defineModel, fetchModels, type Model, type ModelDefinition } from '../../langfuse/models.js';
 import { findTarget } from '../../langfuse/open-destination.js';
+import { explainRefusedReading } from '../../langfuse/server.js';
+import { ReadingRefused } from '../../langfuse/words.js';
 import { groupBy } from '../../shared/group-by.js';
 import { COUNTED_KINDS, type CountedKind } from '../../transcript/sessions/cost-account.js';
 import { formatDollars, formatPrice, type Plan, planModel } from './plan.js';
@@ -61,7 +63,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   }
   const learned = groupBy(learnPrices(selectPricedSteps(steps)), ({ model }) => model);
   for (const each of [...learned.values()].flat()) await printStdout(describePrices(each).join('\n'));
-  const models = await fetchModels(langfuse, { deadline: Date.now() + TIMEOUT_MS });
+  const models = await readModels(langfuse);
   const names = [...new Set(steps.map(({ model }) => model))].toSorted();
   const plans = names.map((model) => planModel(model, learned.get(model) ?? [], models));
   const definitions = [
@@ -75,6 +77,16 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const lines = plans.map((plan) => `${toOneLine(plan.model).padEnd(width)}  ${conclude(plan, outcomes, langfuse)}`);
   await printStdout(['', ...lines, ...adviseNext(definitions, outcomes)].join('\n'));
   return [...outcomes.values()].includes('refused') ? 1 : 0;
+}
+
+async function readModels(langfuse: LangfuseConfig): Promise<readonly Model[]> {
+  try {
+    return await fetchModels(langfuse, { deadline: Date.now() + TIMEOUT_MS });
+  } catch (error) {
+    if (!(error instanceof ReadingRefused)) throw error;
+    const need = { keys: 'keys with full access', command: `${ownCommand()} prices` } as const;
+    throw new Error(await explainRefusedReading(error.refusal, langfuse, need));
+  }
 }
 
 type Outcome = 'defined' | 'refused';

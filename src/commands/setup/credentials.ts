@@ -5,6 +5,7 @@ import { printStdout } from '../../cli/terminal.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { isKey, NO_WEB_URL, parseOtlpHeaders, parseServer } from '../../config/setting-formats.js';
 import { type LangfuseConfig, variableFor } from '../../config/settings.js';
+import { adviseOnRefusal } from '../../langfuse/endpoint.js';
 import { checkKeys, type KeyCheck } from '../../langfuse/server.js';
 
 /** What the user enters to select a Langfuse project. */
@@ -21,6 +22,8 @@ export interface Credentials {
 export interface CheckedCredentials extends Credentials {
   /** Undefined if nobody knows it: the keys may not read, or the server could not be asked and the user wants them anyway. */
   readonly project: { readonly id: string } | undefined;
+  /** Whether the keys may write, but not read. */
+  readonly isForIngestion?: boolean;
   /** Says which project the keys have opened; undefined if that was not tried with success. */
   readonly connection: string | undefined;
 }
@@ -92,7 +95,12 @@ export async function checkKnownCredentials(known: Partial<Credentials>): Promis
   const credentials = { publicKey, secretKey, baseUrl, projectId, headers };
   const check = await checkKeys(buildLangfuseConfig(credentials));
   if (check.kind === 'accepted' || check.kind === 'only writes') return connect(credentials, check);
-  throw new Error(`${check.problem}; nothing was changed`);
+  throw new Error(`${check.problem}${adviseOnKind(check)}; nothing was changed`);
+}
+
+/** Which kind of keys to enter instead. That they are others needs no words. */
+function adviseOnKind(check: KeyCheck): string {
+  return 'status' in check && check.status === 403 ? `; ${adviseOnRefusal(check.status)}` : '';
 }
 
 type Opening = Extract<KeyCheck, { readonly kind: 'accepted' | 'only writes' }>;
@@ -101,8 +109,9 @@ type Opening = Extract<KeyCheck, { readonly kind: 'accepted' | 'only writes' }>;
 function connect(credentials: Credentials, check: Opening): CheckedCredentials & { readonly connection: string } {
   const { projectId } = credentials;
   if (check.kind === 'only writes') {
-    const connection = `Connected. Langfuse does not say to which project: ${check.problem}.`;
-    return { ...credentials, connection, project: projectId === undefined ? undefined : { id: projectId } };
+    const connection = `Connected: ${check.problem}. So Langfuse does not say to which project.`;
+    const project = projectId === undefined ? undefined : { id: projectId };
+    return { ...credentials, connection, project, isForIngestion: true };
   }
   const { project } = check;
   const owner = project.organization === undefined ? '' : ` (organization "${project.organization}")`;
@@ -129,8 +138,9 @@ export async function askForCredentials(
   }
   const isCloud = REGIONS.some(({ url }) => url === baseUrl);
   const hint = isCloud ? ' Keys are valid in one region only.' : ' Check that they belong to this server.';
-  printStdout(`${check.problem}.${check.kind === 'refused' ? hint : ''}`);
-  if (check.kind !== 'refused' && (await confirm('Use them anyway?')))
+  const isWrong = check.kind === 'refused' && check.status === 401;
+  printStdout(`${check.problem}${adviseOnKind(check)}.${isWrong ? hint : ''}`);
+  if (!('status' in check) && (await confirm('Use them anyway?')))
     return { ...credentials, project: undefined, connection: undefined };
   return askForCredentials(credentials);
 }

@@ -17,11 +17,12 @@ import { saveInstalledDestination } from '../../config/installed-destinations.js
 import { programInForce, programsFolder } from '../../config/installed-program.js';
 import { readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
-import { findTarget } from '../../langfuse/open-destination.js';
-import { saveProject, sessionsPage } from '../../langfuse/project-page.js';
+import { findTarget, fingerprint } from '../../langfuse/open-destination.js';
+import { projectUrl, saveProject, sessionsPage } from '../../langfuse/project-page.js';
 import type { Target } from '../../langfuse/target.js';
 import { withoutUndefined } from '../../shared/json.js';
 import { version } from '../../shared/version.js';
+import { rememberIngestion } from '../../state/servers.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
 import { checkBackup, checkExposure } from '../doctor/checks/settings.js';
 import type { Finding } from '../doctor/finding.js';
@@ -140,6 +141,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     return 0;
   }
   const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known, given) : undefined;
+  if (checked?.isForIngestion) rememberIngestion(stateFolder(env), fingerprint(buildLangfuseConfig(checked)));
   if (checked?.project) saveProject(buildLangfuseConfig(checked), checked.project.id, stateFolder(env));
   const asksForUser = !assumeYes && scope !== 'project' && canAsk();
   const change = plan(checked ?? {}, request.user ?? (asksForUser ? await askForUser(variables, env) : undefined));
@@ -217,7 +219,8 @@ cc-langfuse on the PATH, and LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in the 
   if ('url' in goal)
     return `Next: start a new Claude Code session. Its turns go to ${goal.name} at ${goal.url.host} (${goal.settings.url}).
 To test that: ${ownCommand()} doctor. ${earlier}`;
-  const page = sessionsPage(buildLangfuseConfig(goal), goal.project);
+  const langfuse = buildLangfuseConfig(goal);
+  const page = sessionsPage(langfuse, goal.project && projectUrl(langfuse, goal.project.id));
   return `Next: start a new Claude Code session. After its first answer it appears at ${page}
 If it does not: ${ownCommand()} doctor. ${earlier}`;
 }

@@ -37,7 +37,7 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
   const commandFor = problem === undefined ? buildAbsoluteCommands(program, env) : portableCommand;
   const variables = {
     TRACE_TO_LANGFUSE: 'true',
-    ...buildVariables(given, {}),
+    ...buildVariables(withProjectPage(given), {}),
     ...buildUserVariables(user, {}),
     ...(secretKeyCommand !== undefined && { CC_LANGFUSE_SECRET_KEY_COMMAND: secretKeyCommand }),
   };
@@ -68,6 +68,12 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
   if (given.secretKey !== undefined)
     warn(`every user of this machine can read the secret key in ${path}; --secret-key-command keeps it out`);
   return 0;
+}
+
+/** Keys for ingestion do not tell their project, and nobody else on these machines would name it. */
+function withProjectPage(given: Partial<Credentials>): Partial<Credentials> {
+  const { baseUrl, projectId } = given;
+  return projectId === undefined ? given : { ...given, baseUrl: `${baseUrl}/project/${projectId}` };
 }
 
 function checkKeysGiven({ given: { publicKey, secretKey }, secretKeyCommand }: ManagedRequest): void {

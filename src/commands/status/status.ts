@@ -4,11 +4,13 @@ import { commandEnvironment, readSettingsFiles } from '../../config/claude-setti
 import { readSettings } from '../../config/settings.js';
 import { countUntraced } from '../../export/untraced-turns.js';
 import { findTarget } from '../../langfuse/open-destination.js';
-import { readProjectPage } from '../../langfuse/project-page.js';
+import { findKnownPage } from '../../langfuse/project-page.js';
+import { INGESTION_ONLY } from '../../langfuse/server.js';
 import type { Target } from '../../langfuse/target.js';
 import { attempt } from '../../shared/attempt.js';
 import { version } from '../../shared/version.js';
 import { isMutedNow } from '../../state/runs.js';
+import { isForIngestion } from '../../state/servers.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { HOOK_CHECKS, readHookSetup } from '../doctor/checks/hooks.js';
@@ -29,7 +31,7 @@ export interface Status {
     /** What keeps turns from being sent although tracing is on. */
     readonly problems: readonly string[];
   };
-  readonly destination: { readonly kind: string; readonly url: string; readonly publicKey?: string } | undefined;
+  readonly destination: ShownDestination | undefined;
   /** The destination in words. */
   readonly sendsTo: string;
   /** Of the newest session of this directory; `turn` is undefined if nothing of it was sent. */
@@ -37,6 +39,14 @@ export interface Status {
   /** The newest turn of any session that was sent. */
   readonly newest: SentTurn | undefined;
   readonly pending: readonly Pending[];
+}
+
+interface ShownDestination {
+  readonly kind: string;
+  readonly url: string;
+  readonly publicKey?: string;
+  /** Whether a command has found that the keys may write, and not read. */
+  readonly ingestionOnly?: true;
 }
 
 interface Here {
@@ -64,7 +74,8 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
   const sessions = listSessions(claudeFolder(settings.hookEnv), () => {});
   const here = sessions.find(ranIn(cwd));
   const target = await findHookTarget(settings);
-  const goal = { destination: target?.id, projectPage: target && readProjectPage(folder, target.id) };
+  const goal = { destination: target?.id, projectPage: target && findKnownPage(target, folder) };
+  const isIngestionOnly = target !== undefined && isForIngestion(folder, target.id);
   const mask = createMask([settings.hookEnv, commandEnvironment(env)]);
   const unreadable: string[] = [];
   const known = state.all((path) => unreadable.push(path));
@@ -72,8 +83,8 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
   return mask({
     version,
     tracing: describeTracing(findings, isMuted, unreadable),
-    destination: target && showTarget(target),
-    sendsTo: target ? describeTarget(target) : 'nowhere: the keys or the URL are missing',
+    destination: target && showTarget(target, isIngestionOnly),
+    sendsTo: target ? describeTarget(target, isIngestionOnly) : 'nowhere: the keys or the URL are missing',
     here: here && describeHere(here, state, goal),
     newest: findNewestTurn(sessions, state, goal),
     pending: listPending(known).map(({ destination: _, ...each }) => each),
@@ -110,10 +121,13 @@ function describeTracing(
   return { isOn, message: tracing?.message ?? '', fix: tracing?.fix, problems: isOn ? problems : [] };
 }
 
-function showTarget({ kind, url, langfuse }: Target): Status['destination'] {
-  return { kind, url: showUrl(url), ...(langfuse && { publicKey: maskPublicKey(langfuse.publicKey) }) };
+function showTarget({ kind, url, langfuse }: Target, isIngestionOnly: boolean): Status['destination'] {
+  const publicKey = langfuse && maskPublicKey(langfuse.publicKey);
+  return { kind, url: showUrl(url), ...(publicKey && { publicKey }), ...(isIngestionOnly && { ingestionOnly: true }) };
 }
 
-function describeTarget({ name, url, langfuse }: Target): string {
-  return langfuse ? `${showUrl(url)} (${maskPublicKey(langfuse.publicKey)})` : `${name} at ${showUrl(url)}`;
+function describeTarget({ name, url, langfuse }: Target, isIngestionOnly: boolean): string {
+  if (!langfuse) return `${name} at ${showUrl(url)}`;
+  const keys = isIngestionOnly ? `, with keys ${INGESTION_ONLY}` : '';
+  return `${showUrl(url)} (${maskPublicKey(langfuse.publicKey)})${keys}`;
 }

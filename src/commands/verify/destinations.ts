@@ -3,11 +3,11 @@ import { ownCommand } from '../../cli/own-command.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { adviseOnKeys } from '../../config/missing-keys.js';
 import { readSettings } from '../../config/settings.js';
-import { describeRefusal } from '../../langfuse/endpoint.js';
-import { ObservationReader, ReadingRefused } from '../../langfuse/observation-reader.js';
+import { ObservationReader } from '../../langfuse/observation-reader.js';
 import { findTarget } from '../../langfuse/open-destination.js';
-import { describeOnlyWriting, mayWrite } from '../../langfuse/server.js';
+import { explainRefusedReading } from '../../langfuse/server.js';
 import type { Target } from '../../langfuse/target.js';
+import { ReadingRefused } from '../../langfuse/words.js';
 
 /** The Langfuse project of a folder's sessions. */
 export interface Destination {
@@ -20,7 +20,7 @@ export interface Destination {
   readonly exclusion: string | undefined;
 }
 
-const PROBE_MS = 10_000;
+const NEED = { keys: 'keys that may read (Viewer or full access)', command: `${ownCommand()} verify` } as const;
 
 /** The projects that the settings of folders name. */
 export class Destinations {
@@ -47,8 +47,9 @@ export class Destinations {
 
   /** Why nothing could be read there, for the user. */
   explain(error: Error, { id, target }: Destination): Promise<string> {
-    if (!(error instanceof ReadingRefused)) return Promise.resolve(error.message);
-    const known = this.#refusals.get(id) ?? explainRefusal(error, target);
+    const { langfuse } = target;
+    if (!(error instanceof ReadingRefused) || !langfuse) return Promise.resolve(error.message);
+    const known = this.#refusals.get(id) ?? explainRefusedReading(error.refusal, langfuse, NEED);
     this.#refusals.set(id, known);
     return known;
   }
@@ -74,14 +75,4 @@ export class Destinations {
     this.#readers.set(id, reader);
     return { id, target, reader, env, exclusion };
   }
-}
-
-async function explainRefusal({ status }: ReadingRefused, { langfuse }: Target): Promise<string> {
-  if (!langfuse) return '';
-  if (!(await mayWrite(langfuse, { deadline: Date.now() + PROBE_MS }))) return describeRefusal(langfuse, status);
-  return (
-    `${describeOnlyWriting(langfuse, status)}. ` +
-    'Hooks and backfill work with them. For verify, make keys that may read (project settings, API keys), and set them for this command: ' +
-    `LANGFUSE_PUBLIC_KEY=… LANGFUSE_SECRET_KEY=… ${ownCommand()} verify`
-  );
 }

@@ -2,9 +2,10 @@ import { type ApiIngestionEvent, type ApiIngestionResponse, Langfuse } from 'lan
 import type { LangfuseConfig } from '../../config/settings.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, Outgoing } from '../destination.js';
-import { langfuseUrl, resolveSecretKey, SDK_HEADERS } from '../endpoint.js';
+import { describeRefusedKeys, langfuseUrl, resolveSecretKey, SDK_HEADERS } from '../endpoint.js';
 import { type Http, isRefusal, isSuccess } from '../http/client.js';
 import type { Reply } from '../transport.js';
+import { type Refusal, readWords } from '../words.js';
 import { buildEvents, type IngestionEvent } from './events.js';
 
 /** The server accepts 3.5 MB. */
@@ -43,7 +44,10 @@ export async function postEvents(
     const { headers, body } = client._getFetchOptions({ method: 'POST', body: JSON.stringify({ batch }) });
     const response = await http.request({ method: 'POST', url, headers, body }, limits);
     const { status } = response;
-    if (!isSuccess(status)) return { status, problem: describeProblem(status) };
+    if (!isSuccess(status)) {
+      const words = isRefusal(status) && outgoing.length === 0 ? readWords(response.body, headers) : undefined;
+      return { status, words, problem: describeProblem({ status, words }) };
+    }
     const answer = parseJson(response.body);
     if (!isIngestionResponse(answer)) return { status, problem: NOT_LANGFUSE };
     for (const verdict of [...answer.errors, ...answer.successes]) verdicts.set(verdict.id, verdict);
@@ -57,15 +61,15 @@ export async function postEvents(
   return { status: 207, ...findProblem([...verdicts.values()]), refusals };
 }
 
-function describeProblem(status: number): string | undefined {
-  if (isRefusal(status)) return `the server refuses the keys (${status})`;
-  return status === 404 ? 'the server has no ingestion API (404)' : undefined;
+function describeProblem(refusal: Refusal): string | undefined {
+  if (isRefusal(refusal.status)) return describeRefusedKeys(refusal);
+  return refusal.status === 404 ? 'the server has no ingestion API (404)' : undefined;
 }
 
 /** Langfuse 4 refuses traces and observations one by one, each with a 400 and these words. */
 function findProblem(verdicts: readonly Verdict[]): Pick<Reply, 'problem' | 'isClosed'> {
   const keys = verdicts.find(({ status }) => isRefusal(status));
-  if (keys) return { problem: describeProblem(keys.status) };
+  if (keys) return { problem: describeProblem(keys) };
   const isClosed = verdicts.length > 0 && verdicts.every(({ status }) => status === 400);
   const isTold = verdicts.some((verdict) => 'message' in verdict && verdict.message === 'Event type not accepted');
   return isClosed && (isTold || verdicts.length > 1) ? { problem: CLOSED, isClosed } : {};

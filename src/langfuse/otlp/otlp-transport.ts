@@ -2,9 +2,8 @@ import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, Outgoing, Rejected } from '../destination.js';
 import { type Http, isRefusal } from '../http/client.js';
 import type { Reply } from '../transport.js';
+import { cleanWords, type Headers, type Refusal, readWords } from '../words.js';
 import { encodeRequest } from './span.js';
-
-type Headers = { readonly [name: string]: string };
 
 /** Something that accepts OpenTelemetry's traces, and how its answers are put for the user. */
 export interface OtlpEndpoint {
@@ -12,14 +11,14 @@ export interface OtlpEndpoint {
   /** Throws if they are not there in time. */
   readHeaders(limits: Limits): Promise<Headers>;
   readonly name: string;
-  readonly refusal: string;
+  describeRefusal(refusal: Refusal): string;
   readonly missing: string;
 }
 
 /** Sends observations as OpenTelemetry spans. */
 export async function postSpans(
   outgoing: readonly Outgoing[],
-  { url, readHeaders, name, refusal, missing }: OtlpEndpoint,
+  { url, readHeaders, name, describeRefusal, missing }: OtlpEndpoint,
   http: Http,
   limits: Limits,
 ): Promise<Reply> {
@@ -38,21 +37,12 @@ export async function postSpans(
   const rejected = parseRejected(body, outgoing.length, headers);
   if (isPage && status < 300)
     return { status, problem: `this is not ${name}: it answered ${status} with a web page`, rejected };
-  if (isRefusal(status)) return { status, problem: `${refusal} (${status})`, rejected };
+  if (isRefusal(status)) {
+    const words = outgoing.length === 0 ? readWords(body, headers) : undefined;
+    return { status, words, problem: describeRefusal({ status, words }), rejected };
+  }
   return { status, problem: status === 404 ? missing : undefined, rejected };
 }
-
-/** A shorter text could be part of anything. */
-const SHORTEST_SECRET = 4;
-
-/** Returns what must not be shown of headers: the words of each value, which may be a scheme and a secret. */
-export function headerSecrets(headers: Headers): string[] {
-  return Object.values(headers)
-    .flatMap((value) => value.split(/\s+/))
-    .filter(({ length }) => length >= SHORTEST_SECRET);
-}
-
-const REASON_CHARS = 200;
 
 /** What OTLP calls a partial success. Langfuse answers with a queue's job instead, or with nothing. */
 function parseRejected(body: string, sent: number, headers: Headers): Rejected | undefined {
@@ -64,6 +54,5 @@ function parseRejected(body: string, sent: number, headers: Headers): Rejected |
   const spans = Math.min(sent, Math.max(0, count || 0));
   const reason = typeof partialSuccess.errorMessage === 'string' ? partialSuccess.errorMessage : '';
   if (spans === 0 && reason === '') return undefined;
-  const masked = headerSecrets(headers).reduce((text, secret) => text.replaceAll(secret, '…'), reason);
-  return { spans, reason: masked.slice(0, REASON_CHARS).toWellFormed() };
+  return { spans, reason: cleanWords(reason, headers) };
 }

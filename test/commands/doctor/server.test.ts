@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DoctorHome, listen } from '../../support/doctor.js';
-import { type Misbehaviour, PUBLIC_KEY, SECRET_KEY } from '../../support/langfuse-server.js';
+import { type LangfuseServer, type Misbehaviour, PUBLIC_KEY, SECRET_KEY } from '../../support/langfuse-server.js';
 
 let home: DoctorHome;
 
@@ -187,31 +187,61 @@ describe('the keys', () => {
     expect((await home.check()).of('keys')).toEqual([{ status: 'ok', message: 'for the project ""' }]);
   });
 
-  test('may be for ingestion only', async () => {
-    home.server.keys.set(`${PUBLIC_KEY}:${SECRET_KEY}`, { mayRead: false });
+  /** Gives the keys other permissions; returns what is found about them and the endpoint. */
+  const checkAs = async (permissions: Parameters<LangfuseServer['keys']['set']>[1]) => {
+    home.server.keys.set(`${PUBLIC_KEY}:${SECRET_KEY}`, permissions);
     const found = await home.check();
-    expect(found.lines(/^(?:keys|otlp)$/)).toEqual([
-      'ok keys: they may write, but not read (403): they are for ingestion only',
-      'ok otlp: accepts OpenTelemetry (200)',
+    return [...found.of('keys'), ...found.of('otlp')];
+  };
+  const UNTRIED = {
+    status: 'none',
+    message: 'the OpenTelemetry endpoint answers; fix the keys to find out whether it accepts data',
+  };
+  const createAt = (kind = '') =>
+    `create ${kind} at ${home.server.url} (project settings, API keys), then run: cc-langfuse install`;
+
+  test('may be for ingestion only', async () => {
+    expect(await checkAs({ mayRead: false })).toEqual([
+      { status: 'ok', message: 'for ingestion only: they write, and read nothing (403)' },
+      { status: 'ok', message: 'accepts OpenTelemetry (200)' },
     ]);
   });
 
-  test('are broken if the server refuses them', async () => {
-    const { url } = home.server;
-    const found = await home.check({ LANGFUSE_PUBLIC_KEY: 'pk-lf-other' });
-    expect(found.of('keys')).toEqual([
+  test('are broken if they only read', async () => {
+    const words = 'Access denied - insufficient permissions for this endpoint';
+    expect(await checkAs({ mayRead: true, mayWrite: false })).toEqual([
       {
         status: 'broken',
-        message: 'the server refuses the keys (401)',
-        fix: `create new ones at ${url} (project settings, API keys), then run: cc-langfuse install`,
+        message: `these keys read project "Embedded", but may not write to it (403): "${words}"`,
+        fix: createAt('keys with full access, or for ingestion,'),
       },
+      UNTRIED,
     ]);
-    expect(found.of('otlp')).toEqual([
+  });
+
+  test('are broken if they may do neither, as those for scores', async () => {
+    const words = 'Access denied - insufficient permissions for this endpoint';
+    expect(await checkAs({ mayRead: false, mayWrite: false })).toEqual([
       {
-        status: 'none',
-        message: 'the OpenTelemetry endpoint answers; fix the keys to find out whether it accepts data',
+        status: 'broken',
+        message: `the server refuses the keys (403): "${words}"`,
+        fix: createAt('new ones with full access, or for ingestion,'),
       },
+      UNTRIED,
     ]);
+  });
+
+  test.each([
+    ['are wrong', undefined, "Invalid credentials. Confirm that you've configured the correct host"],
+    ['have expired', { mayRead: true, isExpired: true }, 'API key has expired'],
+  ])('are broken if they %s', async (_, permissions, words) => {
+    home.server.keys.clear();
+    const found = permissions ? await checkAs(permissions) : await home.check().then((all) => all.of('keys'));
+    expect(found[0]).toEqual({
+      status: 'broken',
+      message: `the server refuses the keys (401): "${words}"`,
+      fix: createAt('new ones'),
+    });
   });
 
   test('are a warning if the server does not name their project', async () => {

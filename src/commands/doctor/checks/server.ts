@@ -5,9 +5,17 @@ import { resolveSecretKey } from '../../../langfuse/endpoint.js';
 import { type Http, isRefusal, type NoResponseError, requestOnce } from '../../../langfuse/http/client.js';
 import { postEvents } from '../../../langfuse/ingestion/ingestion-transport.lazy.js';
 import { findTarget } from '../../../langfuse/open-destination.js';
-import { fetchHealth, fetchProject, type HealthAnswer, type ProjectAnswer } from '../../../langfuse/server.js';
+import {
+  describeOnlyReading,
+  fetchHealth,
+  fetchProject,
+  type HealthAnswer,
+  INGESTION_ONLY,
+  type ProjectAnswer,
+} from '../../../langfuse/server.js';
 import type { Target } from '../../../langfuse/target.js';
 import { isAccepted, type Reply } from '../../../langfuse/transport.js';
+import { quote } from '../../../langfuse/words.js';
 import { about, type Finding } from '../finding.js';
 import { showUrl } from '../masking.js';
 import { checkCertificates, checkNetworkVariables, checkProxy, explainNoAnswer } from './network.js';
@@ -94,14 +102,18 @@ function checkKeys(url: string, answer: Answer<ProjectAnswer>, otlp: Answer<Repl
     return keys.broken(`the server could not check the keys: ${answer.reason}`, RUN_AGAIN);
   }
   const { status, project } = answer;
+  const write = otlp instanceof Error ? undefined : otlp;
   const keys = about('keys', project ? { project: project.name, projectId: project.id } : { status });
-  if (isRefusal(status) && !(otlp instanceof Error) && isAccepted(otlp))
-    return keys.ok(`they may write, but not read (${status}): they are for ingestion only`);
-  if (isRefusal(status))
-    return keys.broken(
-      `the server refuses the keys (${status})`,
-      `create new ones at ${url} (project settings, API keys), then run: ${ownCommand()} install`,
-    );
+  const place = `at ${url} (project settings, API keys), then run: ${ownCommand()} install`;
+  const kind = 'with full access, or for ingestion,';
+  if (isRefusal(status) && write && isAccepted(write)) return keys.ok(`${INGESTION_ONLY} (${status})`);
+  if (isRefusal(status)) {
+    const { status: refused, words } = write && isRefusal(write.status) ? write : answer;
+    const fix = `create new ones ${refused === 401 ? '' : `${kind} `}${place}`;
+    return keys.broken(`the server refuses the keys (${refused})${quote(words)}`, fix);
+  }
+  if (project && write && isRefusal(write.status))
+    return keys.broken(describeOnlyReading(project, write), `create keys ${kind} ${place}`);
   if (project) return keys.ok(`for the project "${project.name}"`);
   return keys.warning(`the server does not name the keys' project (${status})`, `check that it exists: ${url}`);
 }
@@ -143,7 +155,7 @@ function checkApi(api: Api, answers: ApiAnswers): Finding {
     return about(api, { code: answer.code }).broken(`${name} does not answer: ${answer.reason}`, RUN_AGAIN);
   const { status, problem } = answer;
   const finding = about(api, { status });
-  if (isRefusal(status) && !(project instanceof Error) && project.status === status)
+  if (isRefusal(status) && !(project instanceof Error))
     return finding.none(`${name} answers; fix the keys to find out whether it accepts data`);
   if (isAccepted(answer)) return finding.ok(`${accepts} (${status})`);
   return finding.broken(problem ?? `${name} answers ${status}`, ASK_OPERATOR);

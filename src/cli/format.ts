@@ -20,6 +20,17 @@ export function describeUntraced(turns: number): string {
   return `${plural(turns, 'turn')} stay${turns === 1 ? 's' : ''} on this machine: nothing says that tracing was on`;
 }
 
+/** How many sessions a backfill would send something of, and when Claude Code deletes the first of them. */
+export function describeUnsent(
+  { count, firstGoes }: { readonly count: number; readonly firstGoes: number },
+  cleanupDays: number,
+  now: number,
+): string {
+  const [are, first] = count === 1 ? ['is', 'it'] : ['are', 'the first of them'];
+  const when = firstGoes <= now ? 'at its next start' : `after ${formatMoment(firstGoes)}`;
+  return `${plural(count, 'session')} ${are} not wholly in Langfuse; Claude Code deletes ${first} ${when} (cleanupPeriodDays: ${cleanupDays})`;
+}
+
 export function formatBytes(bytes: number): string {
   const unit = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), BYTE_UNITS.length - 1);
   const value = bytes / 1_000 ** unit;

@@ -16,6 +16,8 @@ export interface Selection {
   /** Bounds for the last activity, in ms since 1970. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
+  /** Whether a session is one of those that are wanted. */
+  readonly isWanted?: (session: SessionOverview) => boolean;
   readonly limit?: number | undefined;
   /** Globs for the transcript's path. */
   readonly exclude: readonly string[];
@@ -23,7 +25,15 @@ export interface Selection {
 
 /** Finds the selected sessions on disk, newest first. */
 export function selectSessions(selection: Selection, claudeFolder: string, onUnreadable = printUnreadable) {
-  const { named, project, since = 0, until = Number.POSITIVE_INFINITY, limit, exclude } = selection;
+  const {
+    named,
+    project,
+    since = 0,
+    until = Number.POSITIVE_INFINITY,
+    isWanted = () => true,
+    limit,
+    exclude,
+  } = selection;
   const isPath = (name: string) => /\/|\.jsonl$/.test(name);
   const all = named.length > 0 && named.every(isPath) ? [] : listSessions(claudeFolder, onUnreadable);
   if (named.length > 0) {
@@ -35,7 +45,8 @@ export function selectSessions(selection: Selection, claudeFolder: string, onUnr
   return all
     .filter((session) => {
       const { path, lastActivityAt: at } = session;
-      return isOfProject(session) && at >= since && at <= until && !excluded.some((matches) => matches(path));
+      const isIncluded = at >= since && at <= until && !excluded.some((matches) => matches(path));
+      return isIncluded && isOfProject(session) && isWanted(session);
     })
     .slice(0, limit);
 }

@@ -81,6 +81,20 @@ export function toVariables(block: { readonly [name: string]: unknown }): { [nam
   );
 }
 
+const CLEANUP_DAYS = 30;
+
+/**
+ * After how many days without a change Claude Code deletes a transcript. Wherever it starts, it looks at those of all projects: so a
+ * longer time in the settings of one project protects nothing.
+ */
+export function readCleanupDays(files: readonly SettingsFile[]): number {
+  return acceptedSettings(files).reduce((days, { scope, settings: { cleanupPeriodDays: own } }) => {
+    // It refuses 0.
+    if (typeof own !== 'number' || !(own > 0)) return days;
+    return scope === 'project' || scope === 'local' ? Math.min(days, own) : own;
+  }, CLEANUP_DAYS);
+}
+
 export function listEnabledPlugins({ enabledPlugins }: ClaudeSettings): string[] {
   if (!isRecord(enabledPlugins)) return [];
   return Object.keys(enabledPlugins).filter((plugin) => enabledPlugins[plugin] === true);

@@ -40,6 +40,7 @@ test('what dashboard, prices and status say to run is what npx can start', async
     sendsTo: 'nowhere',
     here: undefined,
     newest: undefined,
+    unsent: undefined,
     pending,
   };
   const text = formatStatus(status, '/home/me', 0).join('\n');

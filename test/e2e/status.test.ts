@@ -68,6 +68,8 @@ describe('status', () => {
                       session 00000002-0000-4000-8000-000000000000
                       http://127.0.0.1:3000/project/embedded/traces/<trace>
       pending         00000003-0000-4000-8000-000000000000 for 0 s, 1 attempt: the server answers 418
+      only here       1 session is not wholly in Langfuse; Claude Code deletes it after 2026-10-01 12:00 (cleanupPeriodDays: 30)
+                      → cc-langfuse backfill --expiring sends what goes within 7 days
       "
     `);
     expect(stdout).toContain(`/traces/${traceOf(1, 2)}\n`);

@@ -6,9 +6,12 @@ import { canAsk, confirm, noTerminal } from '../../cli/questions.js';
 import { selectSessions } from '../../cli/session-selection.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
+import { readCleanupDays, readSettingsFiles } from '../../config/claude-settings.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
+
 import { adviseOnKeys } from '../../config/missing-keys.js';
 import { type LangfuseConfig, readSettings, type Settings } from '../../config/settings.js';
+import { goesSoon, SOON_DAYS } from '../../export/deletion.js';
 import { sumTallies } from '../../export/tally.js';
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
 import { adviseOnRefusal } from '../../langfuse/endpoint.js';
@@ -45,7 +48,9 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
       `there is nowhere to send to: ${adviseOnKeys(shell, `run ${ownCommand()} install, or set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in your settings`)}`,
     );
   let unreadable = 0;
-  const sessions = selectSessions(request.selection, claudeFolder(env), (path, reason) => {
+  const cleanupDays = readCleanupDays(readSettingsFiles(shell, process.cwd()));
+  const isWanted = (session: SessionOverview) => !request.isExpiring || goesSoon(session, cleanupDays, Date.now());
+  const sessions = selectSessions({ ...request.selection, isWanted }, claudeFolder(env), (path, reason) => {
     unreadable += 1;
     printStderr(`${path} cannot be read (${reason})`);
   });
@@ -112,7 +117,10 @@ async function exportAll(
   }
 }
 
-function explainNoSessions({ selection: { project, since, until, exclude }, isSelected }: BackfillRequest): string {
+function explainNoSessions(request: BackfillRequest): string {
+  const { selection, isSelected, isExpiring } = request;
+  const { project, since, until, exclude } = selection;
+  if (isExpiring) return `Claude Code deletes no such session within ${SOON_DAYS} days`;
   if (!isSelected) return 'no session ran in this directory; --all selects all projects';
   if (project !== undefined) return `no session that ran in ${project} matches`;
   const isEverything = since === undefined && until === undefined && exclude.length === 0;
@@ -123,7 +131,8 @@ function explainNoSessions({ selection: { project, since, until, exclude }, isSe
 async function isConfirmed(expected: readonly SessionResult[], request: BackfillRequest, goal: string) {
   const affected = expected.filter(({ sent }) => sent.observations > 0);
   if (affected.length === 0) return true;
-  if (!request.isSelected) printStdout(`${affected.map(({ session }) => formatSession(session)).join('\n')}\n`);
+  if (!request.isSelected || request.isExpiring)
+    printStdout(`${affected.map(({ session }) => formatSession(session)).join('\n')}\n`);
   const { turns, untraced, observations, scores } = sumTallies(affected.map(({ sent }) => sent));
   const billed = [plural(turns, 'trace'), plural(observations, 'observation'), plural(scores, 'score')].join(', ');
   const sessions = plural(affected.length, 'session');

@@ -17,6 +17,8 @@ to the project of that run. Folders with tracing off are left out.
   --since <when>        sessions last active at or after: 7d, 12h, 2026-11-01
   --until <when>        or at or before
   --limit <n>           only the n newest of them
+  --expiring            sessions whose transcripts Claude Code deletes within 7
+                        days (cleanupPeriodDays), of all projects
   --exclude <glob>      skip transcripts whose path matches; may be repeated
   --include-open        also export the last turn of a session that is still
                         being written
@@ -39,6 +41,7 @@ const OPTIONS = {
   since: { type: 'string' },
   until: { type: 'string' },
   limit: { type: 'string' },
+  expiring: { type: 'boolean' },
   exclude: { type: 'string', multiple: true },
   'include-open': { type: 'boolean' },
   force: { type: 'boolean' },
@@ -56,7 +59,7 @@ export type BackfillRequest = ReturnType<typeof readRequest>;
 
 export function readRequest(args: readonly string[]) {
   const { values, positionals: named } = parseCommandLine(args, OPTIONS);
-  const others = (['all', 'project', 'since', 'until', 'limit', 'exclude'] as const).filter(
+  const others = (['all', 'project', 'since', 'until', 'limit', 'expiring', 'exclude'] as const).filter(
     (name) => values[name] !== undefined,
   );
   if (named.length > 0 && others.length > 0)
@@ -72,7 +75,7 @@ export function readRequest(args: readonly string[]) {
   if (concurrency > MOST_AT_ONCE) throw new UsageError(`--concurrency ${concurrency}: at most ${MOST_AT_ONCE}`);
   const selection: Selection = {
     named,
-    project: values.all ? undefined : (values.project ?? process.cwd()),
+    project: values.project ?? (values.all || values.expiring ? undefined : process.cwd()),
     since,
     until,
     limit: parsePositiveNumber('limit', values.limit),
@@ -85,6 +88,8 @@ export function readRequest(args: readonly string[]) {
     isSelected: named.length > 0 || others.length > 0,
     isDryRun: values['dry-run'] ?? false,
     assumeYes: values.yes ?? false,
+    /** Whether only what Claude Code deletes soon is wanted. */
+    isExpiring: values.expiring ?? false,
     force: values.force ?? false,
     includeOpen: values['include-open'] ?? false,
     concurrency,

@@ -1,22 +1,23 @@
 import { parseOptions, parsePointInTime, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
-import { describeStrays, describeUntraced, formatMoment, toOneLine } from '../../cli/format.js';
+import { describeStrays, describeUnsent, describeUntraced, formatMoment, toOneLine } from '../../cli/format.js';
 import { formatCosts } from '../../cli/format-cost.js';
 import { formatSession } from '../../cli/format-session.js';
+import { ownCommand } from '../../cli/own-command.js';
 import { selectSessions } from '../../cli/session-selection.js';
 import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
-import { type FolderSettings, readCommandSettings } from '../../config/folder-settings.js';
-import { readSettings, type Settings } from '../../config/settings.js';
+import { readCleanupDays, readSettingsFiles } from '../../config/claude-settings.js';
+import { readCommandSettings } from '../../config/folder-settings.js';
+import { readSettings } from '../../config/settings.js';
 import { type Costs, findSessionCosts } from '../../costs/cost-book.js';
 import { readAllUsage } from '../../costs/read-usage.js';
-import { countUntraced } from '../../export/untraced-turns.js';
+import { deletedAfter, EXPIRING, findUnsent, goesSoon, isUnsent } from '../../export/deletion.js';
+import { type SessionState, SessionStates } from '../../export/session-state.js';
 import { fingerprint } from '../../langfuse/open-destination.js';
 import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
 import { attempt } from '../../shared/attempt.js';
-import type { Entry } from '../../state/entry.js';
-import { isMutedNow, listRuns } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
-import { hasMessagesAfter, type SessionOverview } from '../../transcript/sessions/overview.js';
+import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 import { ranInRepository } from './here.js';
 import { type Match, searchSession } from './text-search.js';
@@ -48,7 +49,7 @@ const OPTIONS = {
 const USUAL_LIMIT = 20;
 
 /** How much of a session is in Langfuse, with the words for it. */
-const STATES = {
+const STATES: { readonly [kind in SessionState['kind']]: string } = {
   exported: 'exported',
   partly: 'partly exported',
   pending: 'pending',
@@ -56,20 +57,15 @@ const STATES = {
   muted: 'muted',
   elsewhere: 'for another project',
   not: 'not exported',
-} as const;
-
-interface ExportState {
-  readonly state: keyof typeof STATES;
-  /** Why nothing more of it is sent at present. */
-  readonly reason?: string | undefined;
-}
+};
 
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
   const values = parseOptions('sessions', args, OPTIONS, '--search finds text');
   if (values.search === '') throw new UsageError('--search: expected a text');
   if (values.search !== undefined && values.count) throw new UsageError('--search and --count: choose one of them');
+  const now = Date.now();
   const limit = parseLimit(values.limit) ?? (values.search === undefined ? USUAL_LIMIT : Number.POSITIVE_INFINITY);
-  const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, Date.now());
+  const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, now);
   const { env } = await readCommandSettings(processEnv, process.cwd());
   const settings = await readSettings(env);
 
@@ -83,13 +79,25 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     await printMatches(sessions, values.search, settings.redact ?? createRedactor([]), values.json);
     return 0;
   }
-  const state = new StateStore(stateFolder(env));
-  const states = await findExportStates(sessions, state, processEnv, settings);
+  const { destination } = settings;
+  const store = new StateStore(stateFolder(env));
+  const finder = new SessionStates(store, processEnv, destination && fingerprint(destination));
+  const states: Exported[] = [];
+  for (const session of sessions) {
+    const state = await finder.find(session);
+    states.push({ session, state, turns: state.turns });
+  }
+  const cleanupDays = readCleanupDays(readSettingsFiles(processEnv, process.cwd()));
   const wanted = sessions.map(({ path }) => path);
   const costs = findSessionCosts(readAllUsage(claudeFolder(env), stateFolder(env), { wanted }));
   const listed = (values.count ? states.map(countMissing) : states).map((each) => ({
     ...each,
+    reason: explainState(each.state),
     cost: costs.get(each.session.sessionId),
+    ...(isUnsent(each.session, each.state) && {
+      goes: deletedAfter(each.session, cleanupDays),
+      isEndangered: goesSoon(each.session, cleanupDays, now),
+    }),
   }));
   if (values.json) await printJson(listed.map(toJson));
   else
@@ -97,6 +105,8 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
       await printStdout(formatSession(each.session, describeState(each), each.turns, describeCost(each)));
   const more = selected.length - sessions.length;
   if (more > 0 && values.limit === undefined) printStderr(`and ${more} more; --limit all lists them, too`);
+  const unsent = values.json ? undefined : await findUnsent(found, finder, cleanupDays, now);
+  if (unsent) printStderr(`${describeUnsent(unsent, cleanupDays, now)}; ${ownCommand()} ${EXPIRING}`);
   return 0;
 }
 
@@ -104,13 +114,18 @@ function parseLimit(text: string | undefined): number | undefined {
   return text === 'all' ? Number.POSITIVE_INFINITY : parsePositiveNumber('limit', text);
 }
 
-interface Exported extends ExportState {
+interface Exported {
   readonly session: SessionOverview;
+  readonly state: SessionState;
   readonly turns: number | undefined;
 }
 
 interface Listed extends Exported {
   readonly cost: Costs | undefined;
+  readonly reason: string | undefined;
+  /** When Claude Code may delete what a backfill would send; undefined if it would send nothing. */
+  readonly goes?: number;
+  readonly isEndangered?: boolean;
 }
 
 function describeCost({ cost }: Listed): string {
@@ -119,61 +134,20 @@ function describeCost({ cost }: Listed): string {
   return text === '?' ? '' : text;
 }
 
-async function findExportStates(
-  sessions: readonly SessionOverview[],
-  store: StateStore,
-  processEnv: NodeJS.ProcessEnv,
-  { destination }: Settings,
-): Promise<Exported[]> {
-  const listed: Exported[] = [];
-  const folders = new Map<string, FolderSettings>();
-  for (const session of sessions) {
-    const entry = attempt(() => readWhole(store, session.sessionId, destination && fingerprint(destination)));
-    const [folder = ''] = session.folders;
-    const there = folders.get(folder) ?? (await readCommandSettings(processEnv, folder));
-    folders.set(folder, there);
-    const state = findExportState(session, entry, there.optOut, destination && fingerprint(destination));
-    listed.push({ session, turns: entry?.turnCount, ...state });
-  }
-  return listed;
+function describeState({ state, reason, goes, isEndangered = false }: Listed): string {
+  const why = reason === undefined ? '' : ` (${toOneLine(reason)})`;
+  const when = isEndangered && goes !== undefined ? `, deleted after ${formatMoment(goes)}` : '';
+  return `${STATES[state.kind]}${why}${when}`;
 }
 
-/** Without a destination, how far the session was sent where it was sent last. */
-function readWhole(store: StateStore, sessionId: string, destination: string | undefined): Entry | undefined {
-  return destination === undefined ? store.readNewest(sessionId) : store.read(sessionId, destination);
-}
-
-function findExportState(
-  session: SessionOverview,
-  entry: Entry | undefined,
-  optOut: string | undefined,
-  destination: string | undefined,
-): ExportState {
-  const { path, bytes } = session;
-  if (isMutedNow(entry?.mutes)) return { state: 'muted' };
-  if (entry?.pending) return { state: 'pending', reason: entry.pending.reason };
-  const { turnCount = 0, bytes: exportedTo = entry?.offset ?? 0 } = entry ?? {};
-  // A file that cannot be read to its end may contain more.
-  const hasMore = () => attempt(() => hasMessagesAfter(path, exportedTo)) ?? true;
-  const isWhole = turnCount > 0 && (exportedTo >= bytes || !hasMore());
-  const untraced = entry ? (attempt(() => countUntraced(session, entry)) ?? 0) : 0;
-  const strays = entry?.strays?.length ?? 0;
-  if (isWhole && untraced === 0)
-    return { state: 'exported', reason: strays === 0 ? undefined : describeStrays(strays) };
-  if (optOut !== undefined) return { state: 'excluded', reason: optOut };
-  const runs = entry ? listRuns(entry) : [];
-  const isElsewhere = runs.length > 0 && runs.every((run) => run.destination !== destination);
-  if (isElsewhere && destination !== undefined) return { state: 'elsewhere' };
-  const reason = untraced === 0 ? undefined : `${describeUntraced(untraced)}; backfill sends them`;
-  return { state: turnCount > 0 ? 'partly' : 'not', reason };
-}
-
-function describeState({ state, reason }: ExportState): string {
-  return reason === undefined ? STATES[state] : `${STATES[state]} (${toOneLine(reason)})`;
+/** What is to be said of a session's state. */
+function explainState({ kind, reason, untraced, strays }: SessionState): string | undefined {
+  if (kind === 'exported') return strays === 0 ? undefined : describeStrays(strays);
+  return reason ?? (untraced === 0 ? undefined : `${describeUntraced(untraced)}; backfill sends them`);
 }
 
 function countMissing(listed: Exported): Exported {
-  return listed.state === 'exported' ? listed : { ...listed, turns: countTurns(listed.session) };
+  return listed.state.kind === 'exported' ? listed : { ...listed, turns: countTurns(listed.session) };
 }
 
 /**
@@ -188,7 +162,7 @@ function countTurns({ path, sessionId }: SessionOverview): number | undefined {
   });
 }
 
-function toJson({ session, turns, cost, state, reason }: Listed) {
+function toJson({ session, turns, cost, state, reason, goes }: Listed) {
   const { sessionId, path, title, folders, startedAt, lastActivityAt, bytes, model } = session;
   return {
     sessionId,
@@ -205,8 +179,9 @@ function toJson({ session, turns, cost, state, reason }: Listed) {
       learntDollars: cost.learntDollars,
       tokensWithoutPrice: cost.unpricedTokens,
     },
-    state,
+    state: state.kind,
     reason,
+    deletedAfter: goes && new Date(goes),
     path,
   };
 }

@@ -8,12 +8,15 @@ export const HELP = `usage: cc-langfuse status [options]
 
 Shows whether turns of this directory are sent to Langfuse and which setting
 decides that, where they go, the last turn that was sent, with its link, and
-what waits to be sent. It asks no server; cc-langfuse doctor does, and suggests
-fixes. The link needs the project's id, which install and backfill ask for.
+what waits to be sent. It also says how many sessions are not wholly in Langfuse
+and when Claude Code deletes the first of them. It asks no server; cc-langfuse
+doctor does, and suggests fixes. The link needs the project's id, which install
+and backfill ask for.
 
   --json    print one JSON document on stdout, and nothing else:
             {version, tracing: {on, message, fix?, problems}, destination?,
-            here?: {sessionId, turn?, untraced}, newest?, pending: [...]}
+            here?: {sessionId, turn?, untraced}, newest?, pending: [...],
+            unsent?: {sessions, firstDeletedAfter}}
             a turn is {sessionId, title, number, at, traceId, url?}
   --help
 `;

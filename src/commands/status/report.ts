@@ -1,6 +1,7 @@
-import { describeStrays, describeUntraced, formatMoment, plural, toOneLine } from '../../cli/format.js';
+import { describeStrays, describeUnsent, describeUntraced, formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { cutToWidth, fitColumn, style } from '../../cli/terminal.js';
+import { EXPIRING } from '../../export/deletion.js';
 import { formatAge } from '../doctor/checks/sessions.js';
 import { wrapText } from '../doctor/report.js';
 import type { SentTurn } from './last-turn.js';
@@ -10,15 +11,18 @@ const LABEL_COLUMNS = 14;
 const TITLE_COLUMNS = 60;
 const PENDING_SHOWN = 5;
 
+type Row = readonly [label: string, texts: readonly string[]];
+
 /** The status for a person, on one screen. */
 export function formatStatus(status: Status, home: string, now: number): string[] {
-  const rows: readonly [label: string, texts: readonly string[]][] = [
+  const rows: readonly Row[] = [
     ['version', [status.version]],
     ['tracing', describeTracing(status)],
     ['sends to', [status.sendsTo]],
     ['last turn here', describeHere(status, now)],
     ['last of all', describeNewest(status, now)],
     ['pending', describePending(status, now)],
+    ...listUnsent(status, now),
   ];
   return rows.flatMap(([label, texts]) =>
     texts
@@ -63,8 +67,13 @@ function describePending({ pending }: Status, now: number): string[] {
   return count > 0 ? [...shown, `and ${count} more: ${ownCommand()} sessions --limit all`] : shown;
 }
 
+function listUnsent({ unsent }: Status, now: number): Row[] {
+  if (!unsent) return [];
+  return [['only here', [describeUnsent(unsent, unsent.cleanupDays, now), `→ ${ownCommand()} ${EXPIRING}`]]];
+}
+
 /** Times are given as ISO 8601. */
-export function buildJsonStatus({ version, tracing, destination, here, newest, pending }: Status) {
+export function buildJsonStatus({ version, tracing, destination, here, newest, pending, unsent }: Status) {
   const { isOn: on, ...others } = tracing;
   return {
     version,
@@ -73,6 +82,7 @@ export function buildJsonStatus({ version, tracing, destination, here, newest, p
     here: here && { ...here, turn: here.turn && toJson(here.turn) },
     newest: newest && toJson(newest),
     pending: pending.map(({ since, ...each }) => ({ ...each, since: new Date(since) })),
+    unsent: unsent && { sessions: unsent.count, firstDeletedAfter: new Date(unsent.firstGoes) },
   };
 }
 

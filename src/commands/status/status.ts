@@ -1,7 +1,9 @@
 import { listSessions, ranIn } from '../../cli/session-selection.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
-import { commandEnvironment, readSettingsFiles } from '../../config/claude-settings.js';
+import { commandEnvironment, readCleanupDays, readSettingsFiles } from '../../config/claude-settings.js';
 import { readSettings } from '../../config/settings.js';
+import { findUnsent, type Unsent } from '../../export/deletion.js';
+import { SessionStates } from '../../export/session-state.js';
 import { countUntraced } from '../../export/untraced-turns.js';
 import { findTarget } from '../../langfuse/open-destination.js';
 import { findKnownPage } from '../../langfuse/project-page.js';
@@ -39,6 +41,8 @@ export interface Status {
   /** The newest turn of any session that was sent. */
   readonly newest: SentTurn | undefined;
   readonly pending: readonly Pending[];
+  /** The sessions that would be lost with their transcripts, which Claude Code deletes after so many days. */
+  readonly unsent: (Unsent & { readonly cleanupDays: number }) | undefined;
 }
 
 interface ShownDestination {
@@ -76,6 +80,9 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
   const target = await findHookTarget(settings);
   const goal = { destination: target?.id, projectPage: target && findKnownPage(target, folder) };
   const isIngestionOnly = target !== undefined && isForIngestion(folder, target.id);
+  const cleanupDays = readCleanupDays(files);
+  const states = new SessionStates(state, env, target?.id);
+  const unsent = await findUnsent(sessions, states, cleanupDays, Date.now());
   const mask = createMask([settings.hookEnv, commandEnvironment(env)]);
   const unreadable: string[] = [];
   const known = state.all((path) => unreadable.push(path));
@@ -88,6 +95,7 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
     here: here && describeHere(here, state, goal),
     newest: findNewestTurn(sessions, state, goal),
     pending: listPending(known).map(({ destination: _, ...each }) => each),
+    unsent: unsent && { ...unsent, cleanupDays },
   });
 }
 

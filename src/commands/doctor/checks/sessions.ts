@@ -1,5 +1,10 @@
-import { formatDuration, formatMoment, plural } from '../../../cli/format.js';
+import { describeUnsent, formatDuration, formatMoment, plural } from '../../../cli/format.js';
 import { ownCommand } from '../../../cli/own-command.js';
+import { listSessions } from '../../../cli/session-selection.js';
+import { claudeFolder } from '../../../config/claude-folder.js';
+import { readCleanupDays } from '../../../config/claude-settings.js';
+import { EXPIRING, findUnsent, SOON_DAYS } from '../../../export/deletion.js';
+import { SessionStates } from '../../../export/session-state.js';
 import { fingerprint } from '../../../langfuse/open-destination.js';
 import { attempt } from '../../../shared/attempt.js';
 import { isMutedNow } from '../../../state/runs.js';
@@ -7,11 +12,12 @@ import { hasAcknowledged } from '../../../state/servers.js';
 import type { KnownSession } from '../../../state/store.js';
 import { about, type Finding } from '../finding.js';
 import type { StateFiles } from './files.js';
+import type { HookSetup } from './hooks.js';
 import type { SettingsInForce } from './settings.js';
 
 const SHOWN = 5;
 
-export const SESSION_CHECKS = [checkLastExport, checkPending, checkMuted];
+export const SESSION_CHECKS = [checkLastExport, checkPending, checkMuted, checkDeletion];
 
 function checkLastExport({ store, now }: StateFiles): Finding {
   const [last] = readSessions(store)
@@ -68,6 +74,33 @@ function* checkMuted({ store }: StateFiles): Generator<Finding> {
     session: { id: sessionId },
   } of muted.slice(0, SHOWN))
     yield about('muted', { sessionId }).none(`${sessionId} is muted; ${ownCommand()} unmute ${sessionId} ends that`);
+}
+
+/** A warning only if something waits for the server: what ran without tracing may stay where it is. */
+async function checkDeletion({
+  store,
+  now,
+  shell,
+  hookEnv,
+  settings,
+  files,
+}: StateFiles & SettingsInForce & HookSetup) {
+  const cleanupDays = readCleanupDays(files);
+  const states = new SessionStates(store, shell, settings.destination && fingerprint(settings.destination));
+  const sessions = listSessions(claudeFolder(hookEnv), () => {});
+  const unsent = await findUnsent(sessions, states, cleanupDays, now);
+  if (!unsent) return [];
+  const { count, endangered, firstGoes } = unsent;
+  const deletion = about('deletion', {
+    sessions: count,
+    firstDeletedAfter: new Date(firstGoes).toISOString(),
+    cleanupDays,
+  });
+  const message = describeUnsent(unsent, cleanupDays, now);
+  if (endangered === 0) return [deletion.none(`${message}; ${ownCommand()} ${EXPIRING}`)];
+  const verbs = endangered === 1 ? ['waits', 'goes'] : ['wait', 'go'];
+  const waiting = `${endangered} of them ${verbs[0]} to be sent, and ${verbs[1]} within ${SOON_DAYS} days`;
+  return [deletion.warning(`${message}; ${waiting}`, `${ownCommand()} backfill --expiring`)];
 }
 
 export function formatAge(at: number, now: number): string {

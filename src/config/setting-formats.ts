@@ -106,7 +106,12 @@ export const experiment = format(
 );
 
 export const NO_WEB_URL = 'expected an http or https URL';
-export const serverUrl = format(NO_WEB_URL, parseServer);
+export const serverUrl = format(NO_WEB_URL, (value) => parseServer(value)?.baseUrl);
+
+export const projectId = matching(
+  /^[\w-]+$/,
+  'expected the id of a project, as in the address of its page, …/project/<id>',
+);
 
 /** The whole URL, as in OpenTelemetry's variable for traces; but no Collector accepts traces at its root. */
 export const tracesUrl = format(NO_WEB_URL, (value) => {

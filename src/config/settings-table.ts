@@ -67,6 +67,12 @@ export const SETTINGS = {
     aliases: ['LANGFUSE_BASEURL', 'LANGFUSE_HOST'],
     ofProject: 'installed',
   },
+  CC_LANGFUSE_PROJECT_ID: {
+    kind: 'destination',
+    help: 'Id of the project, as in the address of its page: for links, if the keys may not read, and so that new keys send what waited for the old ones. Set it from the beginning.',
+    schema: formats.projectId,
+    ofProject: 'installed',
+  },
   CC_LANGFUSE_HEADERS: {
     kind: 'secret',
     help: 'Headers for every request to Langfuse, for a gateway in front of it: `name=value,name=value`, values percent-encoded.',

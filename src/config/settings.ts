@@ -43,7 +43,7 @@ export type DestinationConfig = LangfuseConfig | CollectorConfig;
 export interface LangfuseConfig {
   readonly kind: 'langfuse';
   readonly baseUrl: URL;
-  /** That of the project, if the URL is that of one of its pages. It is only for links. */
+  /** The id of the project, if the settings name it. */
   readonly projectId?: string | undefined;
   readonly publicKey: string;
   /** A function runs the user's command, when the key is first needed. */
@@ -154,12 +154,13 @@ function findDestination(values: SettingValues, bad: ReadonlySet<SettingName>): 
   const { CC_LANGFUSE_OTLP_URL: url, CC_LANGFUSE_OTLP_HEADERS: headers, CC_LANGFUSE_OTLP_SEMCONV: semconv } = values;
   if (bad.has('CC_LANGFUSE_OTLP_URL')) return undefined;
   if (url) return bad.has('CC_LANGFUSE_OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers, semconv };
-  const { LANGFUSE_PUBLIC_KEY: publicKey, LANGFUSE_BASE_URL: server, CC_LANGFUSE_TRANSPORT: transport } = values;
+  const { LANGFUSE_PUBLIC_KEY: publicKey, LANGFUSE_BASE_URL: baseUrl, CC_LANGFUSE_TRANSPORT: transport } = values;
   const { CC_LANGFUSE_SECRET_KEY_COMMAND: command, CC_LANGFUSE_HEADERS: gatewayHeaders } = values;
+  const { CC_LANGFUSE_PROJECT_ID: projectId } = values;
   const secretKey = values.LANGFUSE_SECRET_KEY ?? (command === undefined ? undefined : runOnce(command));
   if (publicKey === undefined || secretKey === undefined) return undefined;
   if (bad.has('LANGFUSE_BASE_URL') || bad.has('CC_LANGFUSE_HEADERS')) return undefined;
-  return { kind: 'langfuse', ...server, publicKey, secretKey, headers: gatewayHeaders, transport };
+  return { kind: 'langfuse', baseUrl, projectId, publicKey, secretKey, headers: gatewayHeaders, transport };
 }
 
 /** Most runs that have nothing to send never need the key. A command may ask the user to unlock something, so it runs once. */

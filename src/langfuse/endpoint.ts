@@ -54,9 +54,11 @@ export async function apiRequest(
 }
 
 /** Distinguishes projects and servers without revealing which they are. */
-export function langfuseId({ baseUrl: { origin, pathname }, publicKey }: LangfuseConfig): string {
+export function langfuseId({ baseUrl: { origin, pathname }, publicKey, projectId }: LangfuseConfig): string {
+  // Keys are replaced, and the project stays: if the settings name it, its new keys send what waits since the old ones expired.
+  const project = projectId === undefined ? publicKey : `project ${projectId}`;
   // A slash at the end makes no difference.
-  return hashId(`${origin}${pathname.replace(/(?<=.)\/+$/, '')} ${publicKey}`);
+  return hashId(`${origin}${pathname.replace(/(?<=.)\/+$/, '')} ${project}`);
 }
 
 export function describeRefusal({ headers, baseUrl }: LangfuseConfig, { status, words }: Refusal): string {
@@ -78,4 +80,4 @@ export function adviseOnRefusal(status: number): string {
 }
 
 /** What to do if a server that answers is not Langfuse. */
-export const CORRECT_URL = 'set LANGFUSE_BASE_URL to the address that Langfuse has in a browser';
+export const CORRECT_URL = "set LANGFUSE_BASE_URL to the address of your project's page in a browser";

@@ -33,8 +33,7 @@ export async function askForProjectPage(langfuse: LangfuseConfig, stateFolder: s
   throw new Error(isKnownByUser ? `${check.problem}; ${NAME_PROJECT}` : check.problem);
 }
 
-const NAME_PROJECT =
-  'name the project once with --project-id (the id in the address of its page), or set LANGFUSE_BASE_URL to the address of that page';
+const NAME_PROJECT = 'name the project once with --project-id (the id in the address of its page)';
 
 /** Saves the project that the keys belong to, and returns its URL. If it cannot be written, the server is asked again. */
 export function saveProject(langfuse: LangfuseConfig, projectId: string, stateFolder: string): string {

@@ -19,7 +19,7 @@ type Outage = z.infer<typeof Outage>;
 const Server = z.object({
   /** Whether it has acknowledged anything: then its address and keys are right. */
   acknowledged: optional(z.boolean()),
-  /** Whether its keys may write and not read, as a command has found. What keys may do cannot be changed. */
+  /** Whether its keys may write and not read, as a command has found. */
   ingestionOnly: optional(z.boolean()),
   outage: optional(Outage),
 });
@@ -68,10 +68,11 @@ export function isForIngestion(stateFolder: string, destination: string): boolea
   return readServer(stateFolder, destination).ingestionOnly ?? false;
 }
 
-export function rememberIngestion(stateFolder: string, destination: string): void {
+export function saveIngestionOnly(stateFolder: string, destination: string, ingestionOnly: boolean): void {
   const server = readServer(stateFolder, destination);
+  if ((server.ingestionOnly ?? false) === ingestionOnly) return;
   const acknowledged = hasAcknowledged(stateFolder, destination);
-  if (!server.ingestionOnly) saveServer(stateFolder, destination, { ...server, acknowledged, ingestionOnly: true });
+  saveServer(stateFolder, destination, { ...server, acknowledged, ingestionOnly });
 }
 
 /** Returns what is remembered of a destination. A file that cannot be read counts for nothing. */

@@ -40,6 +40,7 @@ const EFFECTS: {
   CC_LANGFUSE_SECRET_KEY_COMMAND: [{ LANGFUSE_PUBLIC_KEY: 'pk' }, 'cat key'],
   CC_LANGFUSE_HEADERS: [KEYS, 'x-gateway=hunter2'],
   LANGFUSE_BASE_URL: [KEYS, 'https://langfuse.example.com'],
+  CC_LANGFUSE_PROJECT_ID: [KEYS, 'cm1abc-2_x'],
   CC_LANGFUSE_TRANSPORT: [KEYS, 'otlp'],
   CC_LANGFUSE_OTLP_URL: [KEYS, 'http://collector:4318'],
   CC_LANGFUSE_OTLP_HEADERS: [{ CC_LANGFUSE_OTLP_URL: 'http://collector:4318' }, 'a=b'],

@@ -259,6 +259,17 @@ describe('readSettings', () => {
     expect((await read(env)).problems).toMatchObject([{ kind, variable }]);
   });
 
+  test.each(['a/b', 'https://langfuse.example/project/a'])(
+    'CC_LANGFUSE_PROJECT_ID=%s is a problem, and is not used',
+    async (value) => {
+      const { destination, problems } = await readSettings({ ...KEYS, CC_LANGFUSE_PROJECT_ID: value });
+      expect(destination).toMatchObject({ projectId: undefined });
+      expect(problems).toEqual([
+        'CC_LANGFUSE_PROJECT_ID: expected the id of a project, as in the address of its page, …/project/<id>',
+      ]);
+    },
+  );
+
   test.each(['http', 'otlp,ingestion'])('CC_LANGFUSE_TRANSPORT=%s is a problem, and auto is used', async (value) => {
     expect(await readSettings({ ...KEYS, CC_LANGFUSE_TRANSPORT: value })).toMatchObject({
       destination: { transport: 'auto' },

@@ -50,8 +50,8 @@ describe('backfill in a terminal', () => {
 
   test('shows its progress, and that the server asks to wait', async () => {
     let refused = false;
-    workplace.server.misbehave = ({ method }) => {
-      if (method === 'GET' || refused) return undefined;
+    workplace.server.misbehave = (_, __, spans) => {
+      if (spans.length === 0 || refused) return undefined;
       refused = true;
       return { status: 429, headers: { 'retry-after': '1' } };
     };

@@ -165,18 +165,18 @@ describe('a Collector', () => {
   test('that refuses the headers is reported with their name, but never their value', async () => {
     collector.answer = () => ({ status: 401, body: JSON.stringify({ code: 16, message: `bad ${SECRET}` }) });
     await hook();
-    const reason = 'the Collector refuses CC_LANGFUSE_OTLP_HEADERS (401)';
+    const reason = 'the Collector refuses CC_LANGFUSE_OTLP_HEADERS (401): "bad …"';
     expect(workplace.state[sessionId]).toMatchObject({ pending: { reason } });
     expect(messages()).toEqual([reason]);
     workplace.env = { ...workplace.env, CLAUDE_CODE_ENTRYPOINT: 'cli' };
     const { host } = new URL(collector.url);
     const { stdout } = await hook();
     expect(JSON.parse(stdout).systemMessage).toBe(
-      `cc-langfuse: ${host} refused CC_LANGFUSE_OTLP_HEADERS (401). Nothing is exported. Run: cc-langfuse doctor`,
+      `cc-langfuse: ${host} refused CC_LANGFUSE_OTLP_HEADERS (401): "bad …". Nothing is exported. Run: cc-langfuse doctor`,
     );
     const files = readdirSync(workplace.stateFolder, { withFileTypes: true }).filter((entry) => entry.isFile());
     const written = files.map(({ name }) => readFileSync(join(workplace.stateFolder, name), 'utf8')).join('');
-    expect(written).toContain(reason);
+    expect(written).toContain('refused CC_LANGFUSE_OTLP_HEADERS (401): "bad …"');
     expect(written).not.toContain(SECRET);
   });
 

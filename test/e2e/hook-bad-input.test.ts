@@ -313,7 +313,7 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     workplace.env = { ...workplace.env, LANGFUSE_SECRET_KEY: 'sk lf ünïcode 🔑' };
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     expect(messages()).toEqual([
-      'the server refuses the keys (401); make new ones for "cc-langfuse install", or for the plugin',
+      `the server refuses the keys (401): "Invalid credentials. Confirm that you've configured the correct host"; make new ones for "cc-langfuse install", or for the plugin`,
     ]);
   });
 

@@ -424,7 +424,7 @@ describe('install fails with one line and writes nothing', () => {
     const server = createServer((_, response) => response.writeHead(status).end(body));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const message = `${host} answers (${status}), but it is not Langfuse; set LANGFUSE_BASE_URL to the address that Langfuse has in a browser; nothing was changed`;
+    const message = `${host} answers (${status}), but it is not Langfuse; set LANGFUSE_BASE_URL to the address of your project's page in a browser; nothing was changed`;
     await failing({ exitCode: 1, message }, withKeys(`http://${host}`), SECRET_KEY);
     server.close();
     expect(existsSync(newcomer.settingsFile)).toBe(false);

@@ -6,7 +6,7 @@ import { writeNthSession } from '../support/generated.js';
 import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { appendLines, appendTurn, SESSION } from '../support/lines.js';
 import { Newcomer } from '../support/newcomer.js';
-import { run, Workplace } from '../support/program.js';
+import { type Environment, run, Workplace } from '../support/program.js';
 
 /** Langfuse's keys can be for ingestion only, or only for reading, and they can expire (its FAQ, "read-only-api-keys"). */
 
@@ -24,13 +24,12 @@ type Permissions = Parameters<typeof workplace.server.keys.set>[1];
 const permit = (permissions: Permissions) => workplace.server.keys.set(`${PUBLIC_KEY}:${SECRET_KEY}`, permissions);
 const project = () => join(workplace.home, 'project');
 const command = (...args: string[]) => run(args, workplace.env, '', { cwd: project() });
-const stop = () =>
-  workplace.hook({
-    session_id: SESSION,
-    transcript_path: workplace.transcriptOf(SESSION),
-    hook_event_name: 'Stop',
-    cwd: project(),
-  });
+const ANOTHER = '22222222-2222-4222-8222-222222222222';
+const stop = (session = SESSION, env: Environment = {}) => {
+  const transcript = workplace.transcriptOf(session);
+  const payload = { session_id: session, transcript_path: transcript, hook_event_name: 'Stop', cwd: project() };
+  return workplace.hook(payload, env);
+};
 const sendTurn = async () => {
   appendTurn(workplace.transcriptOf(SESSION), 1, { cwd: project() });
   await stop();
@@ -80,9 +79,7 @@ describe('with keys for ingestion only', () => {
   test('open needs the project once', async () => {
     await sendTurn();
     expect(await ended('open')).toEqual(
-      failed(
-        `${ONLY_WRITE}; name the project once with --project-id (the id in the address of its page), or set LANGFUSE_BASE_URL to the address of that page`,
-      ),
+      failed(`${ONLY_WRITE}; name the project once with --project-id (the id in the address of its page)`),
     );
     const page = `${workplace.server.url}/project/p-1/sessions/${SESSION}\n`;
     expect(await ended('open', '--project-id', 'p-1')).toEqual({ exitCode: 0, stdout: page, stderr: '' });
@@ -95,8 +92,8 @@ describe('with keys for ingestion only', () => {
     });
   });
 
-  test('open and backfill know the project from the address of its page in LANGFUSE_BASE_URL', async () => {
-    workplace.env = { ...workplace.env, LANGFUSE_BASE_URL: `${workplace.server.url}/project/p-1/traces?x=1` };
+  test('open and backfill know the project from CC_LANGFUSE_PROJECT_ID', async () => {
+    workplace.env = { ...workplace.env, CC_LANGFUSE_PROJECT_ID: 'p-1' };
     await sendTurn();
     const page = `${workplace.server.url}/project/p-1/sessions`;
     expect(await ended('open')).toEqual({ exitCode: 0, stdout: `${page}/${SESSION}\n`, stderr: '' });
@@ -104,13 +101,16 @@ describe('with keys for ingestion only', () => {
     expect(JSON.parse((await command('backfill', '--all', '--yes', '--json')).stdout).page).toBe(page);
   });
 
-  test("a project's settings name no project to open", async () => {
+  test("a project's settings name no project, neither to open nor to send to", async () => {
     await sendTurn();
+    const destination = workplace.state[SESSION]?.destination;
+    const env = { CC_LANGFUSE_PROJECT_ID: 'evil' };
     mkdirSync(join(project(), '.claude'));
-    const env = { LANGFUSE_BASE_URL: `${workplace.server.url}/project/evil` };
     writeFileSync(join(project(), '.claude', 'settings.local.json'), JSON.stringify({ env }));
-    workplace.env = { ...workplace.env, LANGFUSE_BASE_URL: workplace.server.url };
-    expect(await ended('open')).toMatchObject({ exitCode: 1, stdout: '' });
+    expect((await ended('open')).stderr).toContain(ONLY_WRITE);
+    appendTurn(workplace.transcriptOf(SESSION), 2, { cwd: project() });
+    await stop(SESSION, { ...env, CLAUDE_PROJECT_DIR: project() });
+    expect(workplace.state[SESSION]).toMatchObject({ destination, turnCount: 2 });
   });
 
   test.each([
@@ -125,6 +125,30 @@ describe('with keys for ingestion only', () => {
       exitCode: 1,
       stderr: `cc-langfuse: ${ONLY_WRITE}; give this command ${keys}: ${own(name)}\n`,
     });
+  });
+});
+
+describe('keys that have expired are replaced', () => {
+  const replaceKeys = async () => {
+    await sendTurn();
+    permit({ mayRead: false, isExpired: true });
+    workplace.addTurn(2);
+    await stop();
+    workplace.server.keys.set('pk-lf-new:sk-lf-new', { mayRead: false });
+    workplace.env = { ...workplace.env, LANGFUSE_PUBLIC_KEY: 'pk-lf-new', LANGFUSE_SECRET_KEY: 'sk-lf-new' };
+    appendTurn(workplace.transcriptOf(ANOTHER), 1, { cwd: project() });
+    await stop(ANOTHER);
+    return workplace.server.roots.map(({ name, trace }) => `${trace.sessionId} ${name}`);
+  };
+
+  test('the next hook of any session sends what waited, if the settings name the project', async () => {
+    workplace.env = { ...workplace.env, CC_LANGFUSE_PROJECT_ID: 'p-1' };
+    expect((await replaceKeys()).toSorted()).toEqual([`${SESSION} Turn 1`, `${SESSION} Turn 2`, `${ANOTHER} Turn 1`]);
+    expect(workplace.server.repeated).toEqual([]);
+  });
+
+  test('what waited stays for the old keys, if nothing says that the project is the same', async () => {
+    expect((await replaceKeys()).toSorted()).toEqual([`${SESSION} Turn 1`, `${ANOTHER} Turn 1`]);
   });
 });
 

@@ -168,7 +168,7 @@ describe('in the terminal', () => {
       expectMessage(
         url,
         (host) =>
-          `sending to ${host} fails: the server has neither an OTLP endpoint nor an ingestion API (404), so it is not Langfuse; set LANGFUSE_BASE_URL to the address that Langfuse has in a browser`,
+          `sending to ${host} fails: the server has neither an OTLP endpoint nor an ingestion API (404), so it is not Langfuse; set LANGFUSE_BASE_URL to the address of your project's page in a browser`,
       ),
     );
   });

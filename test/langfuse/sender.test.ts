@@ -128,7 +128,7 @@ describe('a final refusal is not retried', () => {
     [403, `the server refuses the keys (403); ${OTHER_KEYS}`],
     [
       404,
-      'the server has no OTLP endpoint (404); Langfuse has one since version 3.22: update it, or set LANGFUSE_BASE_URL to the address that Langfuse has in a browser',
+      "the server has no OTLP endpoint (404); Langfuse has one since version 3.22: update it, or set LANGFUSE_BASE_URL to the address of your project's page in a browser",
     ],
     [418, 'the server answers 418'],
   ])('if it is %i: %s', async (status, failure) => {

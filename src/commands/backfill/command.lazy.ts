@@ -21,7 +21,7 @@ import { checkKeys } from '../../langfuse/server.js';
 import type { Target } from '../../langfuse/target.js';
 import { openLog } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';
-import { rememberIngestion } from '../../state/servers.js';
+import { saveIngestionOnly } from '../../state/servers.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { backfill, type SessionResult } from './backfill.js';
@@ -157,7 +157,8 @@ async function findProject(config: LangfuseConfig, folder: string) {
   const check = await checkKeys(config);
   if ('status' in check) throw new Error(`${check.problem}; ${adviseOnRefusal(check.status)}`);
   if (check.kind === 'unreachable') throw new Error(check.problem);
-  if (check.kind === 'only writes') rememberIngestion(folder, fingerprint(config));
+  const isTried = check.kind === 'only writes' || check.kind === 'accepted';
+  if (isTried) saveIngestionOnly(folder, fingerprint(config), check.kind === 'only writes');
   if (check.kind !== 'accepted') return undefined;
   saveProject(config, check.project.id, folder);
   return check.project;

@@ -6,6 +6,7 @@ import { printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { adviseOnKeys } from '../../config/missing-keys.js';
+import * as formats from '../../config/setting-formats.js';
 import { type DestinationConfig, readSettings } from '../../config/settings.js';
 import { findTurn } from '../../export/find-turn.js';
 import { findTarget, fingerprint } from '../../langfuse/open-destination.js';
@@ -34,13 +35,12 @@ characters of an id are enough.
 `;
 
 const OPTIONS = { turn: { type: 'string' }, 'project-id': { type: 'string' } } as const;
-const PROJECT_ID = /^[\w-]+$/;
 
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parseCommandLine(args, OPTIONS);
   const { 'project-id': projectId } = values;
-  if (projectId !== undefined && !PROJECT_ID.test(projectId))
-    throw new UsageError('--project-id: expected the id in the address of a page, …/project/<id>');
+  const isBad = projectId !== undefined && !formats.projectId.safeParse(projectId).success;
+  if (isBad) throw new UsageError('--project-id: expected the id in the address of a page, …/project/<id>');
   const number = parsePositiveNumber('turn', values.turn);
   const session = selectSession('open', positionals, claudeFolder(shell), shell);
   const { env } = await readCommandSettings(shell, session.folders[0] ?? process.cwd());

@@ -22,7 +22,7 @@ import { projectUrl, saveProject, sessionsPage } from '../../langfuse/project-pa
 import type { Target } from '../../langfuse/target.js';
 import { withoutUndefined } from '../../shared/json.js';
 import { version } from '../../shared/version.js';
-import { rememberIngestion } from '../../state/servers.js';
+import { saveIngestionOnly } from '../../state/servers.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
 import { checkBackup, checkExposure } from '../doctor/checks/settings.js';
 import type { Finding } from '../doctor/finding.js';
@@ -141,7 +141,8 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     return 0;
   }
   const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known, given) : undefined;
-  if (checked?.isForIngestion) rememberIngestion(stateFolder(env), fingerprint(buildLangfuseConfig(checked)));
+  if (checked?.connection !== undefined)
+    saveIngestionOnly(stateFolder(env), fingerprint(buildLangfuseConfig(checked)), checked.isForIngestion ?? false);
   if (checked?.project) saveProject(buildLangfuseConfig(checked), checked.project.id, stateFolder(env));
   const asksForUser = !assumeYes && scope !== 'project' && canAsk();
   const change = plan(checked ?? {}, request.user ?? (asksForUser ? await askForUser(variables, env) : undefined));

@@ -37,7 +37,9 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
   const commandFor = problem === undefined ? buildAbsoluteCommands(program, env) : portableCommand;
   const variables = {
     TRACE_TO_LANGFUSE: 'true',
-    ...buildVariables(withProjectPage(given), {}),
+    ...buildVariables(given, {}),
+    // Nobody else names it on these machines, and keys for ingestion do not tell it.
+    ...(given.projectId !== undefined && { CC_LANGFUSE_PROJECT_ID: given.projectId }),
     ...buildUserVariables(user, {}),
     ...(secretKeyCommand !== undefined && { CC_LANGFUSE_SECRET_KEY_COMMAND: secretKeyCommand }),
   };
@@ -68,12 +70,6 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
   if (given.secretKey !== undefined)
     warn(`every user of this machine can read the secret key in ${path}; --secret-key-command keeps it out`);
   return 0;
-}
-
-/** Keys for ingestion do not tell their project, and nobody else on these machines would name it. */
-function withProjectPage(given: Partial<Credentials>): Partial<Credentials> {
-  const { baseUrl, projectId } = given;
-  return projectId === undefined ? given : { ...given, baseUrl: `${baseUrl}/project/${projectId}` };
 }
 
 function checkKeysGiven({ given: { publicKey, secretKey }, secretKeyCommand }: ManagedRequest): void {

@@ -104,10 +104,13 @@ test('install writes a file of its own, which everyone can read, with the full p
   expect(printed).toContain(`${file} is up to date; nothing was changed`);
 });
 
-test("the address of a project's page stays, since keys for ingestion do not tell their project", async () => {
+test('a pasted page of the project names it, since keys for ingestion do not', async () => {
   const { install } = await commands();
   expect(await install(...COMMAND, '--base-url', 'https://langfuse.example/project/p-1/traces')).toBe(0);
-  expect(read().env.LANGFUSE_BASE_URL).toBe('https://langfuse.example/project/p-1');
+  expect(read().env).toMatchObject({
+    LANGFUSE_BASE_URL: 'https://langfuse.example',
+    CC_LANGFUSE_PROJECT_ID: 'p-1',
+  });
 });
 
 test('without keys everyone needs keys of their own, and the keys of the administrator are not written', async () => {

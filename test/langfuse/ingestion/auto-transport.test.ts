@@ -116,7 +116,7 @@ describe('a server without an OTLP endpoint', () => {
   test('or an ingestion API is a failure, and is not remembered', async () => {
     server.misbehave = () => ({ status: 404 });
     const failure =
-      'the server has neither an OTLP endpoint nor an ingestion API (404), so it is not Langfuse; set LANGFUSE_BASE_URL to the address that Langfuse has in a browser';
+      "the server has neither an OTLP endpoint nor an ingestion API (404), so it is not Langfuse; set LANGFUSE_BASE_URL to the address of your project's page in a browser";
     expect(await send(1)).toEqual({ settled: 0, dropped: [], failure });
     await send(1);
     expect(paths()).toEqual(['otel/v1/traces', 'ingestion', 'otel/v1/traces', 'ingestion']);

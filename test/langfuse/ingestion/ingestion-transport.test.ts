@@ -44,7 +44,7 @@ const all = (count: number) => ({ settled: count, dropped: [], failure: undefine
 describe('CC_LANGFUSE_TRANSPORT', () => {
   test('otlp never uses the ingestion API, even if there is no OTLP endpoint', async () => {
     const failure =
-      'the server has no OTLP endpoint (404); Langfuse has one since version 3.22: update it, or set LANGFUSE_BASE_URL to the address that Langfuse has in a browser';
+      "the server has no OTLP endpoint (404); Langfuse has one since version 3.22: update it, or set LANGFUSE_BASE_URL to the address of your project's page in a browser";
     expect(await send(1, 'otlp')).toEqual({ settled: 0, dropped: [], failure });
     expect(paths()).toEqual(['otel/v1/traces']);
   });

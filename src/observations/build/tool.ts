@@ -36,7 +36,7 @@ export function buildTool(call: ToolCall, index: number, parentId: string, conte
       stored_path: result?.details?.persistedOutputPath,
       stored_size: result?.details?.persistedOutputSize,
       // Version 4 shows the last key first.
-      summary: sanitizeText(summarizeCall(call), context.redact, SUMMARY_CHARS),
+      summary: sanitizeText(summarizeCall(call), context.redact, SUMMARY_CHARS) || undefined,
     },
     level: result?.isError ? 'ERROR' : 'DEFAULT',
     statusMessage: result?.isError ? extractText(result.content) : undefined,

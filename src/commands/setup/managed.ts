@@ -2,14 +2,23 @@ import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
+import { ownCommand } from '../../cli/own-command.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
-import { HOOK_SECONDS, type HookCommand, portableCommand } from '../../config/claude-hooks.js';
+import {
+  findOwnHooks,
+  HOOK_SECONDS,
+  type HookCommand,
+  LIVE_HOOK_SECONDS,
+  portableCommand,
+} from '../../config/claude-hooks.js';
+import { envBlock, readSettingsAt } from '../../config/claude-settings.js';
 import { settingsPath } from '../../config/settings-paths.js';
 import { keepCompiled, mayKeepCompiled } from '../../shared/compiled-code.js';
+import { version } from '../../shared/version.js';
 import { buildVariables, type Credentials, checkKnownCredentials, readGatewayHeaders } from './credentials.js';
 import { buildAbsoluteCommands, findStartedFiles } from './program-path.js';
 import { addToSettings } from './settings-change.js';
-import { planChange, showChange, writeChange } from './settings-file.js';
+import { planChange, type SettingsChange, showChange, writeChange } from './settings-file.js';
 import { findSharingProblem } from './shared-program.js';
 import { buildUserVariables } from './user.js';
 
@@ -27,14 +36,8 @@ interface ManagedRequest {
 export async function installManaged(request: ManagedRequest, env: NodeJS.ProcessEnv): Promise<number> {
   const { isDryRun, isPrinted, given, secretKeyCommand, user } = request;
   checkKeysGiven(request);
-  // It is not copied, so that only an administrator can replace it.
-  const program = dirname(realpathSync(process.argv[1] ?? ''));
-  const problem = findStartedFiles(program, env).map(findSharingProblem).find(Boolean);
-  if (problem !== undefined && !isPrinted)
-    throw new Error(
-      `${problem}, so the hooks of others could not start it, or its owner could change what they run: install Node and cc-langfuse for all users (sudo npm install --global), or use --print`,
-    );
-  const commandFor = problem === undefined ? buildAbsoluteCommands(program, env) : portableCommand;
+  const program = findProgram();
+  const commandFor = chooseCommands(program, isPrinted, env);
   const variables = {
     TRACE_TO_LANGFUSE: 'true',
     ...buildVariables(given, {}),
@@ -43,7 +46,10 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
     ...buildUserVariables(user, {}),
     ...(secretKeyCommand !== undefined && { CC_LANGFUSE_SECRET_KEY_COMMAND: secretKeyCommand }),
   };
-  if (isPrinted) return print(commandFor, variables, problem);
+  if (isPrinted) {
+    printStdout(addToSettings('', commandFor, variables).trimEnd());
+    return 0;
+  }
   const path = settingsPath('managed', env, '');
   const change = planChange(path, (text) => addToSettings(text, commandFor, variables));
   if (isDryRun) {
@@ -54,14 +60,7 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
     given.secretKey === undefined
       ? undefined
       : await checkKnownCredentials({ ...given, headers: await readGatewayHeaders(env) });
-  try {
-    writeChange(change, { keepsBackup: false, isShared: true });
-  } catch (error) {
-    const isRoot = process.getuid?.() === 0;
-    throw new Error(
-      `${(error as Error).message}${isRoot ? '' : '; run it as an administrator (sudo), or use --print'}`,
-    );
-  }
+  writeForEveryone(change);
   if (mayKeepCompiled(program)) keepCompiled(program);
   if (checked?.connection !== undefined) printStdout(checked.connection);
   if (change.before === change.after) printStdout(`${path} is up to date; nothing was changed`);
@@ -72,6 +71,55 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
   return 0;
 }
 
+/** Plans to register the hooks as this version does it, in the form that they have. Throws if the managed settings have none. */
+export function planManagedUpgrade(isPrinted: boolean, env: NodeJS.ProcessEnv): SettingsChange {
+  const path = settingsPath('managed', env, '');
+  const content = readSettingsAt(path);
+  const own = content.kind === 'settings' ? findOwnHooks(content.settings) : [];
+  if (own.length === 0) throw new Error(`${path} starts no cc-langfuse; run: ${ownCommand()} install --scope managed`);
+  const isPortable = own.some(({ event, command }) => command === portableCommand(event).command);
+  const commandFor = isPortable ? portableCommand : chooseCommands(findProgram(), isPrinted, env);
+  const isLive = envBlock(content).CC_LANGFUSE_LIVE === 'true';
+  const events = { ...HOOK_SECONDS, ...(isLive && LIVE_HOOK_SECONDS) };
+  return planChange(path, (text) => addToSettings(text, commandFor, {}, events));
+}
+
+export function writeManagedUpgrade(change: SettingsChange): void {
+  writeForEveryone(change);
+  const program = findProgram();
+  if (mayKeepCompiled(program)) keepCompiled(program);
+  if (change.before === change.after) printStdout(`${change.path} is up to date; nothing was changed in it`);
+  else printStdout(`registered the hooks of ${version} in ${change.path}, for everyone on this machine`);
+}
+
+/** It is not copied, so that only an administrator can replace it. */
+function findProgram(): string {
+  return dirname(realpathSync(process.argv[1] ?? ''));
+}
+
+/** The commands that start the program for every user. If it is not for every user, they can only be printed. */
+function chooseCommands(program: string, isPrinted: boolean, env: NodeJS.ProcessEnv): (event: string) => HookCommand {
+  const problem = findStartedFiles(program, env).map(findSharingProblem).find(Boolean);
+  if (problem !== undefined && !isPrinted)
+    throw new Error(
+      `${problem}, so the hooks of others could not start it, or its owner could change what they run: install Node and cc-langfuse for all users (sudo npm install --global), or use --print`,
+    );
+  if (problem === undefined) return buildAbsoluteCommands(program, env);
+  warn(`${problem}, so these hooks look for cc-langfuse-hook and node on the PATH of each user`);
+  return portableCommand;
+}
+
+function writeForEveryone(change: SettingsChange): void {
+  try {
+    writeChange(change, { keepsBackup: false, isShared: true });
+  } catch (error) {
+    const isRoot = process.getuid?.() === 0;
+    throw new Error(
+      `${(error as Error).message}${isRoot ? '' : '; run it as an administrator (sudo), or use --print'}`,
+    );
+  }
+}
+
 function checkKeysGiven({ given: { publicKey, secretKey }, secretKeyCommand }: ManagedRequest): void {
   if (secretKey !== undefined && secretKeyCommand !== undefined)
     throw new UsageError('--secret-key-stdin and --secret-key-command: choose one of them');
@@ -80,17 +128,6 @@ function checkKeysGiven({ given: { publicKey, secretKey }, secretKeyCommand }: M
     throw new UsageError(
       '--scope managed takes both keys or none: --public-key, and --secret-key-command or --secret-key-stdin',
     );
-}
-
-function print(
-  commandFor: (event: string) => HookCommand,
-  variables: { readonly [name: string]: string | undefined },
-  problem: string | undefined,
-): number {
-  printStdout(addToSettings('', commandFor, variables).trimEnd());
-  if (problem !== undefined)
-    warn(`${problem}, so these hooks look for cc-langfuse-hook and node on the PATH of each user`);
-  return 0;
 }
 
 function describeNextSteps({ given: { publicKey } }: ManagedRequest): string {

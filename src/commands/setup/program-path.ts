@@ -78,6 +78,15 @@ export function findLastingPath(executable: string, searchPath: string): string 
   return candidates.find((candidate) => attempt(() => realpathSync(candidate)) === real) ?? executable;
 }
 
+/** Finds the prefix below which npm has installed a program for all projects; undefined if it has not. */
+export function findGlobalPrefix(program: string, platform = process.platform): string | undefined {
+  const place =
+    platform === 'win32'
+      ? /^(?!.*\\_npx\\)(.+)\\node_modules\\cc-langfuse\\dist\\cli\.cjs$/
+      : /^(.+)\/lib\/node_modules\/cc-langfuse\/dist\/cli\.cjs$/;
+  return place.exec(program)?.[1];
+}
+
 /** Quotes for a POSIX shell. */
 function quote(path: string): string {
   return `"${path.replace(/["$`\\]/g, '\\$&')}"`;

@@ -1,31 +1,48 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { parseOptions } from '../../cli/command-line.js';
+import { dirname, join } from 'node:path';
+import { parseOptions, UsageError } from '../../cli/command-line.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { printStdout } from '../../cli/terminal.js';
 import { parseClaudeSettings } from '../../config/claude-settings.js';
 import { findVersionInForce, programInForce } from '../../config/installed-program.js';
 import { settingsPath } from '../../config/settings-paths.js';
+import { attempt } from '../../shared/attempt.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import { isOlder, version } from '../../shared/version.js';
+import { planManagedUpgrade, writeManagedUpgrade } from './managed.js';
 import { describeInstalled, installProgram } from './program-copy.js';
-import { buildAbsoluteCommands } from './program-path.js';
+import { buildAbsoluteCommands, findGlobalPrefix } from './program-path.js';
 import { addToSettings, hasOwnHooks } from './settings-change.js';
 import { planChange, writeChange } from './settings-file.js';
 
-export const HELP = `usage: cc-langfuse upgrade
+export const HELP = `usage: cc-langfuse upgrade [options]
 
 Installs the newest version that npm has, in place of the installed one. Hooks
 that are running end with the version that they began with. Keys and settings
 stay as they are. npm is asked with your own npm settings.
+
+  --scope <scope>       user: the copy that install made for you (the default)
+                        managed: the package that npm installed for everyone,
+                        and the hooks in Claude Code's managed settings; as an
+                        administrator
+  --print               with --scope managed: only print these settings as this
+                        version registers its hooks, and change nothing
+  --help
 
 Exit code: 0; 1 if something failed; 2 for a usage error.
 `;
 
 const NPM_WAIT_MS = 60_000;
 
+const OPTIONS = { scope: { type: 'string' }, print: { type: 'boolean' } } as const;
+
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  parseOptions('upgrade', args, {});
+  const { scope = 'user', print: isPrinted = false } = parseOptions('upgrade', args, OPTIONS);
+  if (scope !== 'user' && scope !== 'managed') throw new UsageError(`--scope ${scope}: expected user, managed`);
+  if (scope === 'managed') return upgradeManaged(isPrinted, env);
+  if (isPrinted) throw new UsageError('--print needs --scope managed');
   const inForce = findVersionInForce(env);
   if (inForce === undefined) throw new Error(`no version is installed to upgrade; run: ${ownCommand()} install`);
   const newest = readNewestVersion(env);
@@ -39,6 +56,43 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   if (installed) printStdout(describeInstalled(installed));
   registerAgain(env);
   return 0;
+}
+
+/** The package is not copied: npm replaces it where it is, so that only an administrator can. */
+function upgradeManaged(isPrinted: boolean, env: NodeJS.ProcessEnv): number {
+  // Fails before anything is installed if there is nothing to register.
+  const change = planManagedUpgrade(isPrinted, env);
+  if (isPrinted) {
+    printStdout(change.after.trimEnd());
+    return 0;
+  }
+  const newest = readNewestVersion(env);
+  if (isOlder(version, newest)) return installManagedVersion(newest, env);
+  printStdout(`this is ${version}, and npm has nothing newer (${newest})`);
+  writeManagedUpgrade(change);
+  return 0;
+}
+
+function installManagedVersion(newest: string, env: NodeJS.ProcessEnv): number {
+  const program = realpathSync(process.argv[1] ?? '');
+  const prefix = findGlobalPrefix(program);
+  if (prefix === undefined)
+    throw new Error(`npm has not installed ${program} for everyone; install ${newest} as it was installed`);
+  // A path may have spaces, so it is no argument.
+  const withPrefix = { ...env, npm_config_prefix: prefix };
+  runNpm(['install', '--global', '--ignore-scripts', `cc-langfuse@${newest}`], withPrefix, 'inherit');
+  if (readPackageVersion(program) !== newest)
+    throw new Error(`npm did not install ${newest} in ${prefix}; ${version} stays; run it as an administrator`);
+  printStdout(`installed ${newest} in ${prefix}, in place of ${version}`);
+  // Only the new version knows what it has to register.
+  const again = [program, 'upgrade', '--scope', 'managed'];
+  return spawnSync(process.execPath, again, { env, stdio: ['ignore', 'inherit', 'inherit'] }).status ?? 1;
+}
+
+function readPackageVersion(program: string): unknown {
+  const text = attempt(() => readFileSync(join(dirname(program), '..', 'package.json'), 'utf8'));
+  const description = parseJson(text ?? '');
+  return isRecord(description) ? description.version : undefined;
 }
 
 function readNewestVersion(env: NodeJS.ProcessEnv): string {

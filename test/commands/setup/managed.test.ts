@@ -13,8 +13,10 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { findGlobalPrefix } from '../../../src/commands/setup/program-path.js';
 import { findSharingProblem } from '../../../src/commands/setup/shared-program.js';
 import type * as SettingsPaths from '../../../src/config/settings-paths.js';
+import { version } from '../../../src/shared/version.js';
 import { LangfuseServer, PUBLIC_KEY } from '../../support/langfuse-server.js';
 import { withStdin } from '../../support/with-stdin.js';
 
@@ -29,7 +31,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-'));
   chmodSync(folder, 0o755);
   file = join(folder, 'ClaudeCode', 'managed-settings.d', '50-cc-langfuse.json');
-  program = join(folder, 'lib', 'cc-langfuse', 'dist', 'cli.cjs');
+  program = join(folder, 'lib', 'node_modules', 'cc-langfuse', 'dist', 'cli.cjs');
   mkdirSync(dirname(program), { recursive: true });
   writeFileSync(program, 'usage: cc-langfuse hook', { mode: 0o755 });
   writeFileSync(join(dirname(program), 'hook.sh'), '#!/bin/sh\n# cc-langfuse_sessions', { mode: 0o755 });
@@ -66,11 +68,13 @@ async function commands() {
     };
   });
   const { run: install } = await import('../../../src/commands/setup/install.lazy.js');
+  const { run: upgrade } = await import('../../../src/commands/setup/upgrade.lazy.js');
   const { run: uninstall } = await import('../../../src/commands/setup/uninstall.lazy.js');
   const env = { HOME: join(folder, 'home'), CLAUDE_CONFIG_DIR: join(folder, 'home', '.claude'), PATH: '' };
   return {
     install: (...args: string[]) =>
       install(['--scope', 'managed', ...args], { ...env, LANGFUSE_SECRET_KEY: 'sk-lf-own' }),
+    upgrade: (...args: string[]) => upgrade(['--scope', 'managed', ...args], { ...env, PATH: join(folder, 'bin') }),
     uninstall: (...args: string[]) => uninstall(['--scope', 'managed', '--yes', ...args], env),
   };
 }
@@ -154,6 +158,142 @@ test('uninstall removes the file, but keeps what somebody else has written into 
   writeFileSync(file, JSON.stringify({ ...read(), model: 'opus' }));
   expect(await uninstall()).toBe(0);
   expect(read()).toEqual({ model: 'opus' });
+});
+
+describe('upgrade', () => {
+  const NEWER = '99.0.0';
+  const describePackage = (version: string) =>
+    writeFileSync(join(dirname(program), '..', 'package.json'), JSON.stringify({ version }));
+
+  /** Puts an npm on the path that knows a version, and installs it with some commands. */
+  const putNpm = (newest: string, install = '') => {
+    const npm = join(folder, 'bin', 'npm');
+    mkdirSync(dirname(npm), { recursive: true });
+    const script = `#!/bin/sh
+PATH=/usr/bin:/bin
+echo "$npm_config_prefix $*" >> "${folder}/calls"
+case $1 in
+view) echo '"${newest}"' ;;
+*) ${install || 'exit 1'} ;;
+esac
+`;
+    writeFileSync(npm, script, { mode: 0o755 });
+  };
+  /** The calls of npm, each with the prefix that was set. */
+  const calls = () => readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n');
+  const register = (change: (settings: { hooks: { [event: string]: unknown } }) => void) => {
+    const settings = read();
+    change(settings);
+    writeFileSync(file, JSON.stringify(settings));
+  };
+
+  test('lets npm install the newest version where this one is, and that version registers its hooks', async () => {
+    // The package that npm puts in place writes down how it is started.
+    const started = join(folder, 'started');
+    const next = `require("fs").writeFileSync("${started}", process.argv.slice(2).join(" "))`;
+    putNpm(
+      NEWER,
+      `echo '${next}' > "${program}"; echo '{"version":"${NEWER}"}' > "${dirname(program)}/../package.json"`,
+    );
+    const { install, upgrade } = await commands();
+    await install(...COMMAND);
+    const before = read();
+    expect(await upgrade()).toBe(0);
+    expect(calls()).toEqual([
+      'view cc-langfuse version --json',
+      `${folder} install --global --ignore-scripts cc-langfuse@${NEWER}`,
+    ]);
+    expect(printed).toContain(`installed ${NEWER} in ${folder}, in place of ${version}\n`);
+    expect(readFileSync(started, 'utf8')).toBe('upgrade --scope managed');
+    expect(read()).toEqual(before);
+  });
+
+  test('registers what this version registers, and keeps everything else, if npm has nothing newer', async () => {
+    putNpm(version);
+    const { install, upgrade } = await commands();
+    await install(...COMMAND, '--user', 'git');
+    const whole = read();
+    register(({ hooks }) => {
+      delete hooks.StopFailure;
+      hooks.Stop = [{ hooks: [{ type: 'command', command: 'exec "/old/cc-langfuse/dist/hook.sh" Stop "/old/node"' }] }];
+    });
+    expect(await upgrade()).toBe(0);
+    expect(printed).toContain(`this is ${version}, and npm has nothing newer (${version})\n`);
+    expect(printed).toContain(`registered the hooks of ${version} in ${file}, for everyone on this machine\n`);
+    expect(read()).toEqual(whole);
+    expect(await upgrade()).toBe(0);
+    expect(printed).toContain(`${file} is up to date; nothing was changed in it\n`);
+  });
+
+  test('leaves hooks without a path as they are, and adds the hook for turns that are seen while they run', async () => {
+    putNpm(version);
+    const { install, upgrade } = await commands();
+    await install(...COMMAND);
+    const portable = (event: string, timeout: number) => [
+      { hooks: [{ type: 'command', command: `exec cc-langfuse-hook ${event}`, timeout }] },
+    ];
+    writeFileSync(file, JSON.stringify({ env: { CC_LANGFUSE_LIVE: 'true' }, hooks: { Stop: portable('Stop', 15) } }));
+    chmodSync(join(folder, 'lib'), 0o700);
+    expect(await upgrade()).toBe(0);
+    expect(read().hooks).toEqual({
+      Stop: portable('Stop', 15),
+      SessionStart: portable('SessionStart', 5),
+      StopFailure: portable('StopFailure', 15),
+      SessionEnd: portable('SessionEnd', 15),
+      UserPromptSubmit: portable('UserPromptSubmit', 5),
+    });
+  });
+
+  test('--print prints the settings, asks nobody, and changes nothing', async () => {
+    const { install, upgrade } = await commands();
+    await install(...COMMAND);
+    const whole = read();
+    register(({ hooks }) => {
+      hooks.StopFailure = [];
+    });
+    const before = readFileSync(file, 'utf8');
+    printed = '';
+    expect(await upgrade('--print')).toBe(0);
+    expect(JSON.parse(printed)).toEqual(whole);
+    expect(readFileSync(file, 'utf8')).toBe(before);
+  });
+
+  test.each<[string, string, () => void, RegExp]>([
+    [
+      'npm cannot install it',
+      NEWER,
+      () => {},
+      /npm did not install 99\.0\.0 in .*; .* stays; run it as an administrator/,
+    ],
+    ['the managed settings have no hook of it', NEWER, () => writeFileSync(file, '{}'), /starts no cc-langfuse; run: /],
+    [
+      'others can change the program',
+      version,
+      () => chmodSync(join(folder, 'lib'), 0o777),
+      /every user can change .*lib, so/,
+    ],
+  ])('fails and changes nothing if %s', async (_, newest, spoil, problem) => {
+    putNpm(newest);
+    describePackage(version);
+    const { install, upgrade } = await commands();
+    await install(...COMMAND);
+    spoil();
+    const before = readFileSync(file, 'utf8');
+    await expect(upgrade()).rejects.toThrow(problem);
+    expect(readFileSync(file, 'utf8')).toBe(before);
+  });
+
+  test.each([
+    ['/usr/local/lib/node_modules/cc-langfuse/dist/cli.cjs', 'linux', '/usr/local'],
+    ['/opt/homebrew/lib/node_modules/cc-langfuse/dist/cli.cjs', 'darwin', '/opt/homebrew'],
+    ['C:\\Program Files\\nodejs\\node_modules\\cc-langfuse\\dist\\cli.cjs', 'win32', 'C:\\Program Files\\nodejs'],
+    ['/work/app/node_modules/cc-langfuse/dist/cli.cjs', 'linux', undefined],
+    ['/root/.npm/_npx/0123/node_modules/cc-langfuse/dist/cli.cjs', 'linux', undefined],
+    ['C:\\npm-cache\\_npx\\0123\\node_modules\\cc-langfuse\\dist\\cli.cjs', 'win32', undefined],
+    ['/src/cc-langfuse/dist/cli.cjs', 'darwin', undefined],
+  ] as const)('knows where npm has installed %s on %s', (path, platform, prefix) => {
+    expect(findGlobalPrefix(path, platform)).toBe(prefix);
+  });
 });
 
 describe('a program that not everyone can run, or that others can change,', () => {

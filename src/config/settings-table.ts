@@ -54,6 +54,12 @@ export const SETTINGS = {
     schema: formats.text,
     ofProject: 'installed',
   },
+  CC_LANGFUSE_FIRST_PUBLIC_KEY: {
+    kind: 'destination',
+    help: 'The public key that the project had before its keys were replaced for the first time. What waits for the old keys is then sent with the new ones.',
+    schema: formats.text,
+    ofProject: 'installed',
+  },
   CC_LANGFUSE_SECRET_KEY_COMMAND: {
     kind: 'secret',
     help: 'A command that prints the secret key, instead of `LANGFUSE_SECRET_KEY`. Hooks take it only from your own or managed settings.',

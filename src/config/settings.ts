@@ -46,6 +46,8 @@ export interface LangfuseConfig {
   /** The id of the project, if the settings name it. */
   readonly projectId?: string | undefined;
   readonly publicKey: string;
+  /** The state knows the project by it. Langfuse's keys cannot be renewed, so rotated keys have another public key. */
+  readonly firstPublicKey?: string | undefined;
   /** A function runs the user's command, when the key is first needed. */
   readonly secretKey: string | ReadSecretKey;
   /** For a gateway in front of the server. */
@@ -156,11 +158,12 @@ function findDestination(values: SettingValues, bad: ReadonlySet<SettingName>): 
   if (url) return bad.has('CC_LANGFUSE_OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers, semconv };
   const { LANGFUSE_PUBLIC_KEY: publicKey, LANGFUSE_BASE_URL: baseUrl, CC_LANGFUSE_TRANSPORT: transport } = values;
   const { CC_LANGFUSE_SECRET_KEY_COMMAND: command, CC_LANGFUSE_HEADERS: gatewayHeaders } = values;
-  const { CC_LANGFUSE_PROJECT_ID: projectId } = values;
+  const { CC_LANGFUSE_PROJECT_ID: projectId, CC_LANGFUSE_FIRST_PUBLIC_KEY: firstPublicKey } = values;
   const secretKey = values.LANGFUSE_SECRET_KEY ?? (command === undefined ? undefined : runOnce(command));
   if (publicKey === undefined || secretKey === undefined) return undefined;
   if (bad.has('LANGFUSE_BASE_URL') || bad.has('CC_LANGFUSE_HEADERS')) return undefined;
-  return { kind: 'langfuse', baseUrl, projectId, publicKey, secretKey, headers: gatewayHeaders, transport };
+  const keys = { publicKey, firstPublicKey, secretKey };
+  return { kind: 'langfuse', baseUrl, projectId, ...keys, headers: gatewayHeaders, transport };
 }
 
 /** Most runs that have nothing to send never need the key. A command may ask the user to unlock something, so it runs once. */

@@ -54,11 +54,13 @@ export async function apiRequest(
 }
 
 /** Distinguishes projects and servers without revealing which they are. */
-export function langfuseId({ baseUrl: { origin, pathname }, publicKey, projectId }: LangfuseConfig): string {
-  // Keys are replaced, and the project stays: if the settings name it, its new keys send what waits since the old ones expired.
-  const project = projectId === undefined ? publicKey : `project ${projectId}`;
+export function langfuseId({
+  baseUrl: { origin, pathname },
+  publicKey,
+  firstPublicKey = publicKey,
+}: Pick<LangfuseConfig, 'baseUrl' | 'publicKey' | 'firstPublicKey'>): string {
   // A slash at the end makes no difference.
-  return hashId(`${origin}${pathname.replace(/(?<=.)\/+$/, '')} ${project}`);
+  return hashId(`${origin}${pathname.replace(/(?<=.)\/+$/, '')} ${firstPublicKey}`);
 }
 
 export function describeRefusal({ headers, baseUrl }: LangfuseConfig, { status, words }: Refusal): string {

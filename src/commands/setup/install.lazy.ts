@@ -17,8 +17,9 @@ import { saveInstalledDestination } from '../../config/installed-destinations.js
 import { programInForce, programsFolder } from '../../config/installed-program.js';
 import { readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
+import { langfuseId } from '../../langfuse/endpoint.js';
 import { findTarget, fingerprint } from '../../langfuse/open-destination.js';
-import { projectUrl, saveProject, sessionsPage } from '../../langfuse/project-page.js';
+import { projectUrl, readProjectPage, saveProject, sessionsPage } from '../../langfuse/project-page.js';
 import type { Target } from '../../langfuse/target.js';
 import { withoutUndefined } from '../../shared/json.js';
 import { version } from '../../shared/version.js';
@@ -113,8 +114,8 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const isLive = request.isLive || block.CC_LANGFUSE_LIVE === 'true';
   const events = { ...HOOK_SECONDS, ...(isLive && LIVE_HOOK_SECONDS) };
   const live = isLive ? { CC_LANGFUSE_LIVE: 'true' } : {};
-  const plan = (credentials: Partial<Credentials>, user = request.user) => {
-    const own = { ...buildVariables(credentials, block), ...buildUserVariables(user, block) };
+  const plan = (credentials: Partial<Credentials>, user = request.user, rotation: Rotation = {}) => {
+    const own = { ...buildVariables(credentials, block), ...buildUserVariables(user, block), ...rotation };
     return planChange(path, (before) =>
       addToSettings(before, commandFor, { TRACE_TO_LANGFUSE, ...live, ...own }, events),
     );
@@ -141,11 +142,15 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     return 0;
   }
   const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known, given) : undefined;
-  if (checked?.connection !== undefined)
-    saveIngestionOnly(stateFolder(env), fingerprint(buildLangfuseConfig(checked)), checked.isForIngestion ?? false);
-  if (checked?.project) saveProject(buildLangfuseConfig(checked), checked.project.id, stateFolder(env));
+  const rotation = checked ? planRotation(checked, block, env) : {};
+  const { CC_LANGFUSE_FIRST_PUBLIC_KEY: firstPublicKey } = rotation;
+  const checkedConfig = checked && { ...buildLangfuseConfig(checked), firstPublicKey };
+  if (checkedConfig && checked.connection !== undefined)
+    saveIngestionOnly(stateFolder(env), fingerprint(checkedConfig), checked.isForIngestion ?? false);
+  if (checkedConfig && checked.project) saveProject(checkedConfig, checked.project.id, stateFolder(env));
   const asksForUser = !assumeYes && scope !== 'project' && canAsk();
-  const change = plan(checked ?? {}, request.user ?? (asksForUser ? await askForUser(variables, env) : undefined));
+  const user = request.user ?? (asksForUser ? await askForUser(variables, env) : undefined);
+  const change = plan(checked ?? {}, user, rotation);
   const installed = scope === 'project' ? undefined : installProgram(env);
   if (assumeYes && checked?.connection !== undefined) printStdout(checked.connection);
   if (installed) printStdout(describeInstalled(installed));
@@ -158,6 +163,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     printStdout(`${path} is up to date; nothing was changed${installed ? ' in it' : ''}`);
   else printStdout(`registered ${Object.keys(events).join(', ')} in ${path}`);
   if (backup !== undefined) printStdout(`backup: ${backup}`);
+  if (checked) describeRotation(checked, block, rotation);
   printStdout(describeNextSteps(checked ?? other, TRACE_TO_LANGFUSE, scope));
   warn([
     ...findConflicts(change, env),
@@ -166,6 +172,36 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   ]);
   printStdout('Installed.');
   return 0;
+}
+
+interface Rotation {
+  readonly CC_LANGFUSE_FIRST_PUBLIC_KEY?: string | undefined;
+}
+
+/** If the new keys are known to be of the same project as those in the file, the project keeps its first public key. */
+function planRotation(checked: CheckedCredentials, block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv): Rotation {
+  const earlier = readCredentials(block);
+  if (earlier.publicKey === undefined || isSameKey(checked, earlier)) return {};
+  const firstPublicKey = block.CC_LANGFUSE_FIRST_PUBLIC_KEY?.trim() || earlier.publicKey;
+  const config = { ...buildLangfuseConfig(checked), firstPublicKey };
+  const page = readProjectPage(stateFolder(env), langfuseId(config));
+  const isSameProject = checked.project !== undefined && page === projectUrl(config, checked.project.id);
+  // The name of another project must not stay.
+  return { CC_LANGFUSE_FIRST_PUBLIC_KEY: isSameProject ? firstPublicKey : undefined };
+}
+
+function isSameKey({ publicKey, baseUrl }: Credentials, earlier: Partial<Credentials>): boolean {
+  return publicKey === earlier.publicKey && baseUrl === (earlier.baseUrl ?? DEFAULT_URL);
+}
+
+function describeRotation(checked: CheckedCredentials, block: NodeJS.ProcessEnv, rotation: Rotation): void {
+  const { publicKey, baseUrl = DEFAULT_URL } = readCredentials(block);
+  if (publicKey === undefined || publicKey === checked.publicKey || baseUrl !== checked.baseUrl) return;
+  if (rotation.CC_LANGFUSE_FIRST_PUBLIC_KEY !== undefined)
+    printStdout('The new keys are of the same project: what waits for the old ones is sent with them.');
+  else if (checked.project === undefined)
+    printStdout(`Turns may wait for the old keys. If the new ones are of the same project, add to the env block of that file:
+"CC_LANGFUSE_FIRST_PUBLIC_KEY": "${block.CC_LANGFUSE_FIRST_PUBLIC_KEY?.trim() || publicKey}"`);
 }
 
 async function readRequest(args: readonly string[]) {

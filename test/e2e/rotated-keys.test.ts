@@ -1,0 +1,126 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
+import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
+import { Newcomer } from '../support/newcomer.js';
+import { type Environment, run, Workplace } from '../support/program.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
+import { actionsIn } from '../support/traced-runs.js';
+
+// Langfuse cannot renew a pair of keys: a new pair is created, and the old one expires or is deleted.
+const ROTATED = { LANGFUSE_PUBLIC_KEY: 'pk-lf-rotated', LANGFUSE_SECRET_KEY: 'sk-lf-rotated' };
+const FIRST = { CC_LANGFUSE_FIRST_PUBLIC_KEY: PUBLIC_KEY };
+let workplace: Workplace;
+let session: ClaudeSession;
+let other: ClaudeSession;
+
+const open = (id: string) => new ClaudeSession(id, workplace.transcriptOf(id), join(workplace.home, 'work'));
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+  session = open('aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa');
+  other = open('bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb');
+});
+
+afterEach(() => workplace.close());
+
+const { backfill, turns, runOnce } = actionsIn(() => ({ workplace, session }));
+const { LANGFUSE_PUBLIC_KEY: publicKey, LANGFUSE_SECRET_KEY: secretKey } = ROTATED;
+
+/** A session has a turn from before the old keys expired, and one from after that. Then there are new keys, maybe for ingestion only. */
+async function rotate(mayRead = true): Promise<void> {
+  await runOnce('startup');
+  workplace.server.keys.delete(`${PUBLIC_KEY}:${SECRET_KEY}`);
+  await runOnce('resume');
+  expect(turns()).toEqual(['a Turn 1 with words']);
+  workplace.server.keys.set(`${publicKey}:${secretKey}`, { mayRead });
+}
+
+describe('a turn from the time in which the keys were expired', () => {
+  const ways: [string, boolean, (env: Environment) => Promise<unknown>, string[]][] = [
+    ['the next run of its session', true, (env) => runOnce('resume', { env }), ['a Turn 3 with words']],
+    ['the next hook of another session', true, (env) => runOnce('startup', { env }, other), ['b Turn 1 with words']],
+    ['a backfill', true, (env) => backfill(env), []],
+    [
+      'a hook with keys for ingestion only',
+      false,
+      (env) => runOnce('startup', { env }, other),
+      ['b Turn 1 with words'],
+    ],
+  ];
+
+  test.each(ways)('is sent once by %s', async (_, mayRead, send, more) => {
+    await rotate(mayRead);
+    await send({ ...ROTATED, ...FIRST });
+    expect(turns().toSorted()).toEqual(['a Turn 1 with words', 'a Turn 2 with words', ...more]);
+    expectEachSentOnce(workplace.server);
+    expect(workplace.state[session.id]).not.toHaveProperty('pending');
+  });
+
+  test('is sent after a second rotation, too: the setting names the first key', async () => {
+    await rotate();
+    await runOnce('resume', { env: { ...ROTATED, ...FIRST } });
+    workplace.server.keys.delete(`${publicKey}:${secretKey}`);
+    await runOnce('resume', { env: { ...ROTATED, ...FIRST } });
+    workplace.server.keys.set('pk-lf-third:sk-lf-third', { mayRead: true });
+    const third = { LANGFUSE_PUBLIC_KEY: 'pk-lf-third', LANGFUSE_SECRET_KEY: 'sk-lf-third', ...FIRST };
+    await runOnce('startup', { env: third }, other);
+    expect(turns().toSorted()).toEqual([1, 2, 3, 4].map((n) => `a Turn ${n} with words`).concat('b Turn 1 with words'));
+    expectEachSentOnce(workplace.server);
+  });
+
+  test('stays on the machine if nobody says that the new keys are of the same project, or only a repository does', async () => {
+    await rotate();
+    await runOnce('startup', { env: ROTATED }, other);
+    const project = join(workplace.home, 'work');
+    writeFolderSettings(project, FIRST);
+    const env = { ...workplace.env, ...ROTATED, ...FIRST, CLAUDE_PROJECT_DIR: project };
+    other.addTurn();
+    await run(['hook'], env, JSON.stringify(other.payload('Stop')), { cwd: project });
+    expect(turns().filter((turn) => turn.startsWith('a'))).toEqual(['a Turn 1 with words']);
+  });
+});
+
+describe('install with new keys', () => {
+  let newcomer: Newcomer;
+
+  beforeEach(async () => {
+    newcomer = await Newcomer.arrive();
+    await newcomer.install();
+    newcomer.server.keys.clear();
+  });
+
+  afterEach(() => newcomer.close());
+
+  const variables = () => JSON.parse(newcomer.settings).env;
+  const renew = (mayRead = true) => {
+    newcomer.server.keys.set(`${publicKey}:${secretKey}`, { mayRead });
+    return newcomer.run(['install', '--yes', '--public-key', publicKey, '--secret-key-stdin'], secretKey);
+  };
+
+  test('of the same project notes its first key, also when it is repeated', async () => {
+    const { stdout } = await renew();
+    expect(stdout).toContain('The new keys are of the same project: what waits for the old ones is sent with them.\n');
+    const expected = { ...ROTATED, ...FIRST, TRACE_TO_LANGFUSE: 'true', LANGFUSE_BASE_URL: newcomer.server.url };
+    expect(variables()).toEqual(expected);
+    expect((await renew()).stdout).not.toContain('same project');
+    expect(variables()).toEqual(expected);
+  });
+
+  test('that do not tell their project says what to add', async () => {
+    expect((await renew(false)).stdout).toContain(`\n"CC_LANGFUSE_FIRST_PUBLIC_KEY": "${PUBLIC_KEY}"\n`);
+    expect(variables()).not.toHaveProperty('CC_LANGFUSE_FIRST_PUBLIC_KEY');
+  });
+
+  test('of another project forgets the first key', async () => {
+    await renew();
+    const another = await Newcomer.arrive();
+    try {
+      const { exitCode } = await newcomer.install('--base-url', another.server.url);
+      expect(exitCode).toBe(0);
+      expect(variables()).not.toHaveProperty('CC_LANGFUSE_FIRST_PUBLIC_KEY');
+    } finally {
+      await another.close();
+    }
+  });
+});

@@ -22,7 +22,10 @@ const IGNORES_CASE = process.platform === 'darwin' || process.platform === 'win3
 
 /** Systems that ignore case, or how a letter is composed, would open the same folder. */
 function toComparable(path: string): string {
-  const text = toSlashes(path).normalize();
+  // Only the path of a drive or a share ends in a separator.
+  const text = toSlashes(path)
+    .normalize()
+    .replace(/(?<=.)\/+$/, '');
   return IGNORES_CASE ? text.toLowerCase() : text;
 }
 
@@ -33,7 +36,9 @@ function toSlashes(path: string): string {
 /** The folder without `.` and `..`, and where it really is. */
 function listForms(folder: string): string[] {
   if (folder === '') return [''];
-  const named = normalize(folder).replace(/(?<=.)[\\/]+$/, '');
+  const whole = normalize(folder);
+  // Without its separator, the path of a drive is the folder that the process has there.
+  const named = dirname(whole) === whole ? whole : whole.replace(/[\\/]+$/, '');
   return [...new Set([named, findRealPath(named), findRealPath(folder)])];
 }
 

@@ -96,6 +96,7 @@ describe.each([
   ['dash', ['dash']],
   ['bash', ['bash', '--posix']],
   ['busybox', ['busybox', 'sh']],
+  ['zsh', ['zsh', '--emulate', 'sh']],
 ])('the launcher in %s', (name, shell) => {
   const inShell = test.skipIf(!hasProgram(shell[0] ?? name));
 
@@ -206,15 +207,57 @@ describe.each([
   });
 });
 
+/** A folder with what the launcher needs, and neither setsid nor anything else of Linux. */
+function makeFewPrograms(): string {
+  const few = join(tools, 'few');
+  mkdirSync(few);
+  for (const name of ['cat', 'sleep', 'sh', 'bash', 'dash', 'busybox', 'zsh']) {
+    const found = spawnSync('/bin/sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).stdout.trim();
+    if (found !== '') symlinkSync(found, join(few, name));
+  }
+  // As on macOS, it pads what it prints.
+  const wc = spawnSync('/bin/sh', ['-c', 'command -v wc'], { encoding: 'utf8' }).stdout.trim();
+  writeFileSync(join(few, 'wc'), `#!/bin/sh\nprintf '%8s\\n' "$(${wc} "$@")"\n`, { mode: 0o755 });
+  return few;
+}
+
+describe.each([
+  ['dash', ['dash']],
+  ['bash', ['bash', '--posix']],
+  ['busybox', ['busybox', 'sh']],
+  ['zsh', ['zsh', '--emulate', 'sh']],
+])('the launcher in %s with the programs of macOS', (name, shell) => {
+  const inShell = test.skipIf(!hasProgram(shell[0] ?? name));
+
+  inShell('starts a worker that outlives it and ignores the signals of its process group', async () => {
+    const env = { PATH: makeFewPrograms() };
+    hold();
+    appendTurn(path(), 1);
+    let group = 0;
+    const remember = ({ pid = 0 }: ChildProcess) => {
+      group = pid;
+    };
+    expect(await launch('Stop', { shell, env, onStart: remember })).toEqual(SILENT);
+    for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) killGroup(group, signal);
+    await expect.poll(started, POLL).toEqual(['worker', '']);
+    release();
+    await expect.poll(turns, POLL).toEqual(['Turn 1']);
+  });
+
+  inShell('tells the worker how long the transcript was when the session began', async () => {
+    appendTurn(path(), 1);
+    const bytes = readFileSync(path()).length;
+    const payload = describeEvent('SessionStart', { source: 'resume' });
+    expect(await launch('SessionStart', { shell, env: { PATH: makeFewPrograms() }, payload })).toEqual(SILENT);
+    await expect.poll(started, POLL).toEqual([`worker ${bytes}`, '']);
+    await expect.poll(countEnded, POLL).toBe(1);
+  });
+});
+
 test.skipIf(!hasProgram('bash'))(
-  'without setsid, as on macOS, the worker survives the process group, too',
+  'without setsid, in the shell of macOS, the worker survives the end of the process group, too',
   async () => {
-    const few = join(tools, 'few');
-    mkdirSync(few);
-    for (const name of ['cat', 'wc', 'sleep', 'sh', 'bash']) {
-      const found = spawnSync('/bin/sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).stdout.trim();
-      symlinkSync(found, join(few, name));
-    }
+    const few = makeFewPrograms();
     hold();
     appendTurn(path(), 1);
     let group = 0;

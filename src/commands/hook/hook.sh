@@ -161,7 +161,8 @@ in_background() {
   [ "$event" = SessionStart ] && bytes=$(measure_transcript)
   # A session of its own is not stopped with Claude Code. Without setsid, as on macOS, a process group of its own has to do.
   separately=
-  if command -v setsid; then separately=setsid; else set -m; fi
+  # zsh, which may be the sh of macOS, would end here without a terminal.
+  if command -v setsid; then separately=setsid; elif (set -m); then set -m; fi
   trap '' HUP INT TERM
   # shellcheck disable=SC2086 # They may be empty.
   printf '%s' "$payload" | $separately "$node" "$program" $command $bytes &

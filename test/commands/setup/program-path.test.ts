@@ -1,10 +1,24 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { buildAbsoluteCommands, buildCommand, findLastingPath } from '../../../src/commands/setup/program-path.js';
 import { findOwnHooks, HOOK_SECONDS, LIVE_HOOK_SECONDS } from '../../../src/config/claude-hooks.js';
+
+/** Those of these systems that this machine has. On macOS a command may run in zsh, which people use there. */
+const SHELLS = ([['/bin/sh'], ['/bin/dash'], ['/bin/bash'], ['/bin/busybox', 'sh'], ['/bin/zsh']] as const).filter(
+  ([path]) => existsSync(path),
+);
 
 let folder: string;
 
@@ -59,9 +73,10 @@ describe('the command that install registers', () => {
       chmodSync(launcher, 0o755);
       writeFileSync(join(folder, name, 'cli.cjs'), '');
       const command = stop(join(folder, name));
-      expect(execFileSync('/bin/sh', ['-c', command], { env: {}, encoding: 'utf8' })).toBe(
-        [launcher, 'Stop', process.execPath, ''].join('|'),
-      );
+      for (const [shell, ...args] of SHELLS)
+        expect(execFileSync(shell, [...args, '-c', command], { env: {}, encoding: 'utf8' })).toBe(
+          [launcher, 'Stop', process.execPath, ''].join('|'),
+        );
     },
   );
 

@@ -69,6 +69,20 @@ describe('a turn from the time in which the keys were expired', () => {
     expectEachSentOnce(workplace.server);
   });
 
+  test('is a warning of doctor as long as nobody says that the new keys are of the same project', async () => {
+    await rotate();
+    const pending = async (env: Environment) => {
+      const { stdout } = await run(['doctor', '--json'], { ...workplace.env, ...env });
+      const { checks } = JSON.parse(stdout) as { checks: { name: string; message: string; fix?: string }[] };
+      return checks.find(({ name }) => name === 'pending');
+    };
+    expect(await pending(ROTATED)).toMatchObject({
+      message: expect.stringContaining('for another project'),
+      fix: expect.stringContaining('CC_LANGFUSE_FIRST_PUBLIC_KEY if these are its new keys'),
+    });
+    expect((await pending({ ...ROTATED, ...FIRST }))?.message).not.toContain('another project');
+  });
+
   test('stays on the machine if nobody says that the new keys are of the same project, or only a repository does', async () => {
     await rotate();
     await runOnce('startup', { env: ROTATED }, other);

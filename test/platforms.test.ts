@@ -171,7 +171,7 @@ describe('a page is opened', () => {
     const isTerminal = Object.getOwnPropertyDescriptor(process.stdout, 'isTTY');
     Object.defineProperty(process.stdout, 'isTTY', { value: true, configurable: true });
     try {
-      const { openUrl } = await import('../src/commands/open/open-url.js');
+      const { openUrl } = await import('../src/cli/open-url.js');
       openUrl('https://langfuse.example/a?b&c', env);
     } finally {
       if (isTerminal) Object.defineProperty(process.stdout, 'isTTY', isTerminal);

@@ -75,7 +75,7 @@ export const SETTINGS = {
   },
   CC_LANGFUSE_PROJECT_ID: {
     kind: 'destination',
-    help: 'Id of the project, as in the address of its page: for links, if the keys may not read, and so that new keys send what waited for the old ones. Set it from the beginning.',
+    help: 'Id of the project, as in the address of its page: for links, if the keys may not read.',
     schema: formats.projectId,
     ofProject: 'installed',
   },

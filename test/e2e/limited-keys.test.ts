@@ -24,7 +24,6 @@ type Permissions = Parameters<typeof workplace.server.keys.set>[1];
 const permit = (permissions: Permissions) => workplace.server.keys.set(`${PUBLIC_KEY}:${SECRET_KEY}`, permissions);
 const project = () => join(workplace.home, 'project');
 const command = (...args: string[]) => run(args, workplace.env, '', { cwd: project() });
-const ANOTHER = '22222222-2222-4222-8222-222222222222';
 const stop = (session = SESSION, env: Environment = {}) => {
   const transcript = workplace.transcriptOf(session);
   const payload = { session_id: session, transcript_path: transcript, hook_event_name: 'Stop', cwd: project() };
@@ -125,30 +124,6 @@ describe('with keys for ingestion only', () => {
       exitCode: 1,
       stderr: `cc-langfuse: ${ONLY_WRITE}; give this command ${keys}: ${own(name)}\n`,
     });
-  });
-});
-
-describe('keys that have expired are replaced', () => {
-  const replaceKeys = async () => {
-    await sendTurn();
-    permit({ mayRead: false, isExpired: true });
-    workplace.addTurn(2);
-    await stop();
-    workplace.server.keys.set('pk-lf-new:sk-lf-new', { mayRead: false });
-    workplace.env = { ...workplace.env, LANGFUSE_PUBLIC_KEY: 'pk-lf-new', LANGFUSE_SECRET_KEY: 'sk-lf-new' };
-    appendTurn(workplace.transcriptOf(ANOTHER), 1, { cwd: project() });
-    await stop(ANOTHER);
-    return workplace.server.roots.map(({ name, trace }) => `${trace.sessionId} ${name}`);
-  };
-
-  test('the next hook of any session sends what waited, if the settings name the project', async () => {
-    workplace.env = { ...workplace.env, CC_LANGFUSE_PROJECT_ID: 'p-1' };
-    expect((await replaceKeys()).toSorted()).toEqual([`${SESSION} Turn 1`, `${SESSION} Turn 2`, `${ANOTHER} Turn 1`]);
-    expect(workplace.server.repeated).toEqual([]);
-  });
-
-  test('what waited stays for the old keys, if nothing says that the project is the same', async () => {
-    expect((await replaceKeys()).toSorted()).toEqual([`${SESSION} Turn 1`, `${ANOTHER} Turn 1`]);
   });
 });
 

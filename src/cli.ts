@@ -106,6 +106,7 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
       return startSlashCommand(env);
     case '--version':
     case '-v':
+    case '-V':
       process.stdout.write(`${version}\n`);
       return;
     case '--help':

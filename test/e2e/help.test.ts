@@ -40,7 +40,7 @@ test('help shows the help, and refuses to explain what is not a command', async 
   expect(await run(['help', 'worker'], {})).toMatchObject({ exitCode: 2, stdout: '' });
 });
 
-test.each(['--version', '-v'])('%s prints the version of the package', async (option) => {
+test.each(['--version', '-v', '-V'])('%s prints the version of the package', async (option) => {
   expect(await run([option], {})).toMatchObject({ exitCode: 0, stdout: `${version}\n`, stderr: '' });
 });
 
@@ -53,6 +53,13 @@ test.each([
   ['--halp', 'did you mean cc-langfuse --help?'],
   ['--verison', 'did you mean cc-langfuse --version?'],
   ['-x', 'see cc-langfuse --help'],
+  ['update', 'cc-langfuse upgrade installs the newest version'],
+  ['list', 'cc-langfuse sessions lists sessions'],
+  ['login', 'cc-langfuse install asks for your keys'],
+  ['enable', 'cc-langfuse install turns the export on, cc-langfuse unmute sends a muted session again'],
+  ['disable', 'cc-langfuse mute sends nothing more of a session, cc-langfuse uninstall turns the export off'],
+  ['search', 'cc-langfuse sessions --search <text> finds text in sessions'],
+  ['export', 'cc-langfuse backfill exports sessions that are on disk'],
 ])('the unknown command %s is refused with the hint: %s', async (command, hint) => {
   expect(await run([command], {})).toMatchObject({
     exitCode: 2,

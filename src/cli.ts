@@ -289,7 +289,10 @@ async function runCommand(name: string, args: readonly string[], env: NodeJS.Pro
     if (isHelpWanted(args)) process.stdout.write(command.HELP);
     else {
       const { addStateFolder } = await import('./config/own-variables.lazy.js');
-      process.exitCode = await command.run(args, addStateFolder(await dropForeignOfShell(env)));
+      const own = addStateFolder(await dropForeignOfShell(env));
+      const { checkStateAccess } = await import('./commands/doctor/state-access.lazy.js');
+      checkStateAccess(name, own);
+      process.exitCode = await command.run(args, own);
     }
   } catch (error) {
     const { name: kind, message } = error as Error;

@@ -33,6 +33,12 @@ export function addPluginOptions(env: NodeJS.ProcessEnv, options: PluginOptions)
   return all;
 }
 
+/** Whether a variable has its value from what the user entered for the plugin, in one of the plugin's own commands. */
+export function isPluginOption(env: NodeJS.ProcessEnv, variable: string): boolean {
+  const option = env[variable.replace('CC_LANGFUSE_', OPTION)];
+  return env.CLAUDE_PLUGIN_ROOT !== undefined && Boolean(option) && option === env[variable];
+}
+
 function isSet(env: NodeJS.ProcessEnv, name: string): boolean {
   // As in settings-table.ts, these have no other name: a LANGFUSE_CAPTURE of another program means nothing here.
   const hasOtherName = !['CAPTURE', 'LIVE', 'OTLP_URL', 'SECRET_KEY_COMMAND'].includes(name);

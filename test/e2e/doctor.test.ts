@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { explainNoSystemAuthorities } from '../../src/langfuse/http/certificates.lazy.js';
 import { version } from '../../src/shared/version.js';
 import { createCertificate } from '../support/certificate.js';
-import { DoctorHome, listen } from '../support/doctor.js';
+import { DoctorHome, hooksOf, listen } from '../support/doctor.js';
 import { sessionIdOf, writeSession } from '../support/generated.js';
 import { Newcomer } from '../support/newcomer.js';
 import { PROGRAM, run } from '../support/program.js';
@@ -113,12 +113,9 @@ describe('doctor', () => {
                         → cc-langfuse install
 
       Settings
-        ✗ tracing         off: TRACE_TO_LANGFUSE is not set
-                        → cc-langfuse install, or set "TRACE_TO_LANGFUSE": "true" in the env block of ~/.claude/settings.json
-        ✗ public-key      LANGFUSE_PUBLIC_KEY is not set
-                        → cc-langfuse install, or set "LANGFUSE_PUBLIC_KEY" in the env block of ~/.claude/settings.json
-        ✗ secret-key      LANGFUSE_SECRET_KEY is not set
-                        → cc-langfuse install, or set "LANGFUSE_SECRET_KEY" in the env block of ~/.claude/settings.json
+        - tracing         off: TRACE_TO_LANGFUSE is not set: see hooks
+        - public-key      LANGFUSE_PUBLIC_KEY is not set: see hooks
+        - secret-key      LANGFUSE_SECRET_KEY is not set: see hooks
 
       Files
         - state-folder    ~/.claude/state does not exist yet; the first hook creates it
@@ -134,7 +131,7 @@ describe('doctor', () => {
         - last-export     no turn has been exported yet
         ✓ pending         no session is waiting to be sent
 
-      4 things are broken.
+      1 thing is broken.
       "
     `);
   });
@@ -176,8 +173,17 @@ describe('doctor', () => {
     const lines = stripVTControlCharacters(screen).split('\r\n');
     // Paths stay whole, so that they can be copied.
     expect(lines.filter((line) => line.length > 80 && !/^ +\S+$| {2,}\S+ \(\S+\)$/.test(line))).toEqual([]);
-    expect(lines).toContain('                  → cc-langfuse install, or set "TRACE_TO_LANGFUSE": "true" in');
-    expect(lines).toContain('                    the env block of ~/.claude/settings.json');
+    home.writeSettings(hooksOf());
+    const { screen: wrapped } = await runInTerminal(['doctor'], home);
+    expect(stripVTControlCharacters(wrapped).split('\r\n')).toEqual(
+      expect.arrayContaining([
+        '                  → cc-langfuse install, or set "TRACE_TO_LANGFUSE": "true" in',
+        '                    the env block of ~/.claude/settings.json',
+        '  - public-key      LANGFUSE_PUBLIC_KEY is not set: see tracing',
+        '  - secret-key      LANGFUSE_SECRET_KEY is not set: see tracing',
+        '1 thing is broken.',
+      ]),
+    );
     home.env = { HOME: home.home, NO_COLOR: '1' };
     const { screen: plainly } = await runInTerminal(['doctor'], home);
     expect(plainly).toBe(stripVTControlCharacters(plainly));

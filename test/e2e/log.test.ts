@@ -1,8 +1,10 @@
 import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { appendLines, SESSION } from '../support/lines.js';
 import { POLL, run, Workplace } from '../support/program.js';
+import { runInTerminal } from '../support/terminal.js';
 
 let workplace: Workplace;
 let path: string;
@@ -119,6 +121,14 @@ describe('log', () => {
     await expect.poll(messages, POLL).toEqual(['one', 'two', 'three', 'four', 'five', 'six']);
     stop();
     expect(await ended).toMatchObject({ stderr: '' });
+  });
+
+  test.runIf(process.platform === 'linux')('-f says in a terminal that it waits, after what is there', async () => {
+    writeFileSync(path, line('one'));
+    const { screen } = await runInTerminal(['log', '-f'], workplace, { 'until Ctrl-C': '\u0003' });
+    expect(stripVTControlCharacters(screen)).toBe(
+      '2026-10-01 12:00:01  warn   one\r\nwaiting for more, until Ctrl-C\r\n^C',
+    );
   });
 
   test.each([

@@ -10,6 +10,7 @@ import { KEYS, Newcomer } from '../support/newcomer.js';
 import { execute, pack, Registry } from '../support/package.js';
 import { POLL } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { withSilentServer } from '../support/silent-server.js';
 
 // npm starts slowly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
@@ -193,9 +194,20 @@ test('upgrade fails with one line and changes nothing if npm cannot be asked, or
     stdout: '',
     stderr: 'cc-langfuse: npm does not say which version is the newest (E404); nothing was changed\n',
   });
-  const env = { ...environment(), PATH: '/nowhere' };
   const program = join(newcomer.program, 'current', 'cli.cjs');
-  expect(await execute(process.execPath, [program, 'upgrade'], { env, cwd })).toEqual({
+  const upgradeWith = (env: object) =>
+    execute(process.execPath, [program, 'upgrade'], { env: { ...environment(), ...env }, cwd });
+  const startedAt = performance.now();
+  await withSilentServer(async (url) => {
+    expect(await upgradeWith({ npm_config_registry: url })).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr:
+        'cc-langfuse: npm has not answered for 9 s; nothing was changed; try again when its registry can be reached\n',
+    });
+  });
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
+  expect(await upgradeWith({ PATH: '/nowhere' })).toEqual({
     exitCode: 1,
     stdout: '',
     stderr: 'cc-langfuse: npm cannot be run (ENOENT); nothing was changed\n',

@@ -69,7 +69,10 @@ describe('a command of the plugin', () => {
     expect(await type('cc-langfuse:open')).toBe(`${workplace.server.url}/project/${PROJECT.id}/sessions/${SESSION}`);
     expect(await type('cc-langfuse:open', ' --turn  1 ')).toMatch(/\/traces\/[0-9a-f]{32}$/);
     expect(await type('cc-langfuse:preview')).toContain('question 1');
-    expect(await type('cc-langfuse:doctor')).toContain('cc-langfuse');
+    const doctor = await type('cc-langfuse:doctor');
+    expect(doctor).toContain("public-key      CC_LANGFUSE_PUBLIC_KEY is pk-lf-em… (from the plugin's options)");
+    expect(doctor).toContain("secret-key      CC_LANGFUSE_SECRET_KEY is sk-lf-… (from the plugin's options)");
+    expect(doctor).not.toContain('from the shell');
     expect(await type('cc-langfuse:good')).toBe('turn 1 is rated good');
     expect(await type('cc-langfuse:mute')).toMatch(new RegExp(`^muted: question 1 \\(${SESSION}\\)`));
     expect(await type('cc-langfuse:good')).toBe('cc-langfuse: the session is muted; cc-langfuse unmute ends that');

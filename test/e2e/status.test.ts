@@ -93,7 +93,7 @@ describe('status', () => {
       version,
       tracing: { on: true, message: `on (from ${home.home}/.claude/settings.json)`, problems: [] },
       destination: { kind: 'langfuse', url: home.server.url, publicKey: 'pk-lf-em…' },
-      here: { sessionId: sessionIdOf(1), turn, untraced: 0, strays: 0 },
+      here: { sessionId: sessionIdOf(1), turn, untraced: 0, strays: 0, muted: false },
       newest: turn,
       pending: [],
     });
@@ -177,7 +177,17 @@ describe('status', () => {
     home.setUp();
     writeTurns(1, home.project, 5);
     await run(['mute', sessionIdOf(1)], home.env);
-    expect((await json()).tracing.problems).toEqual(['muted: the newest session of this directory is muted']);
+    const unmute = `cc-langfuse unmute ${sessionIdOf(1)} ends that`;
+    expect(await json()).toMatchObject({
+      tracing: { problems: [`muted: the newest session of this directory is muted; ${unmute}`] },
+      here: { muted: true },
+    });
+    expect(plain((await status()).stdout)).toMatch(
+      `
+tracing         on (from ~/.claude/settings.json)
+                but muted: the newest session of this directory is muted; ${unmute}
+sends to        `,
+    );
     home.writeSettings({ env: { TRACE_TO_LANGFUSE: 'false' } }, 'local');
     expect((await json()).tracing).toEqual({
       on: false,

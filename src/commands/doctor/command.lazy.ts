@@ -14,10 +14,10 @@ observation, changes no file, and prints no key.
 
   --json    print one JSON document on stdout, and nothing else:
             {ok, version,
-             checks: [{name, part, status, message, fix?, details}]}
+             checks: [{name, part, status, message, fix?, cause?, details}]}
             version is that of cc-langfuse, for an inventory of many machines;
             status is ok, warning, broken or none; every warning and every
-            broken check has a fix
+            broken check has a fix; those with the same cause are one fault
   --help
 
 Exit code: 0; 1 if something is broken; 2 for a usage error.

@@ -2,7 +2,7 @@ import { wrapAnsi } from 'fast-wrap-ansi';
 import { plural, toOneLine } from '../../cli/format.js';
 import { fitColumn, style, terminalWidth } from '../../cli/terminal.js';
 import { version } from '../../shared/version.js';
-import type { Finding, Part } from './finding.js';
+import { type Finding, joinFaults, type Part } from './finding.js';
 
 const MARKS = { ok: '✓', warning: '!', broken: '✗', none: '-' } as const;
 const COLOURS = { ok: 'green', warning: 'yellow', broken: 'red', none: 'dim' } as const;
@@ -10,7 +10,9 @@ const NAME_COLUMNS = 16;
 const INDENT = 4 + NAME_COLUMNS;
 
 /** The report for a person: each finding on a line of its own, its fix below it, and a summary at the end. */
-export function formatReport(parts: readonly Part[], home: string): string[] {
+export function formatReport(found: readonly Part[], home: string): string[] {
+  const causes = new Map<string, string>();
+  const parts = found.map(({ title, findings }) => ({ title, findings: joinFaults(findings, causes) }));
   const lines = parts.flatMap(({ title, findings }) => [
     style('bold', title),
     ...findings.flatMap((finding) => formatFinding(finding, home)),

@@ -23,7 +23,10 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const values = parseOptions('log', args, OPTIONS);
   const path = logPath(stateFolder(env));
   let isEmpty = true;
-  for await (const lines of readLog(path, values.follow ?? false)) {
+  const onWait = () => {
+    if (process.stderr.isTTY) printStderr('waiting for more, until Ctrl-C');
+  };
+  for await (const lines of readLog(path, values.follow ? onWait : undefined)) {
     isEmpty &&= lines.length === 0;
     if (lines.length > 0) await printStdout(lines.map(formatLogLine).join('\n'));
   }

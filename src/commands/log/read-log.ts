@@ -5,12 +5,14 @@ import { TranscriptReader } from '../../transcript/file/reader.js';
 
 const POLL_MS = 250;
 
-/** Yields the lines of the file that was set aside, then those of the log. With `follows`, goes on with what is added, without end. */
-export async function* readLog(path: string, follows: boolean): AsyncGenerator<string[], void, undefined> {
+/** Yields the lines of the file that was set aside, then those of the log. With `onWait`, calls it and goes on with what is added, without end. */
+export async function* readLog(path: string, onWait?: () => void): AsyncGenerator<string[], void, undefined> {
   const aside = openIfExists(`${path}.1`);
   if (aside) yield readToEnd(aside);
   let log = openIfExists(path);
-  while (follows) {
+  if (onWait && log) yield readNewLines(log);
+  onWait?.();
+  while (onWait) {
     if (log) yield readNewLines(log);
     // A new file is shorter than the one that was set aside.
     if (log && findSize(path) < log.offset) {

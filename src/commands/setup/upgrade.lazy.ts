@@ -3,6 +3,7 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseOptions, UsageError } from '../../cli/command-line.js';
+import { formatDuration } from '../../cli/format.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { printStdout } from '../../cli/terminal.js';
 import { parseClaudeSettings } from '../../config/claude-settings.js';
@@ -21,7 +22,7 @@ export const HELP = `usage: cc-langfuse upgrade [options]
 
 Installs the newest version that npm has, in place of the installed one. Hooks
 that are running end with the version that they began with. Keys and settings
-stay as they are. npm is asked with your own npm settings.
+stay as they are. npm is asked with your own npm settings, for at most 9 s.
 
   --scope <scope>       user: the copy that install made for you (the default)
                         managed: the package that npm installed for everyone,
@@ -34,7 +35,8 @@ stay as they are. npm is asked with your own npm settings.
 Exit code: 0; 1 if something failed; 2 for a usage error.
 `;
 
-const NPM_WAIT_MS = 60_000;
+const NPM_WAIT_MS = 9_000;
+const UNCHANGED = 'nothing was changed';
 
 const OPTIONS = { scope: { type: 'string' }, print: { type: 'boolean' } } as const;
 
@@ -96,11 +98,11 @@ function readPackageVersion(program: string): unknown {
 }
 
 function readNewestVersion(env: NodeJS.ProcessEnv): string {
-  const { stdout } = runNpm(['view', 'cc-langfuse', 'version', '--json'], env, 'pipe');
+  const { stdout } = runNpm(['view', 'cc-langfuse', 'version', '--json', '--fetch-retries=0'], env, 'pipe');
   const answer = parseJson(stdout);
   if (typeof answer === 'string' && /^\d+\.\d+\.\d+[\w.-]*$/.test(answer)) return answer;
   const error = isRecord(answer) && isRecord(answer.error) ? answer.error : {};
-  throw new Error(`npm does not say which version is the newest (${error.code ?? 'no answer'}); nothing was changed`);
+  throw new Error(`npm does not say which version is the newest (${error.code ?? 'no answer'}); ${UNCHANGED}`);
 }
 
 function runUpgradeOf(newest: string, env: NodeJS.ProcessEnv): number {
@@ -115,12 +117,16 @@ function runNpm(args: readonly string[], env: NodeJS.ProcessEnv, output: 'pipe' 
     env,
     encoding: 'utf8',
     stdio: ['ignore', output, output],
-    ...(output === 'pipe' && { timeout: NPM_WAIT_MS }),
+    ...(output === 'pipe' && { timeout: NPM_WAIT_MS, killSignal: 'SIGKILL' }),
     // There it is a script of the shell. No argument needs quotes.
     shell: process.platform === 'win32',
   });
-  if (ended.error)
-    throw new Error(`npm cannot be run (${(ended.error as NodeJS.ErrnoException).code}); nothing was changed`);
+  const { code } = (ended.error ?? {}) as NodeJS.ErrnoException;
+  if (code === 'ETIMEDOUT')
+    throw new Error(
+      `npm has not answered for ${formatDuration(NPM_WAIT_MS)}; ${UNCHANGED}; try again when its registry can be reached`,
+    );
+  if (ended.error) throw new Error(`npm cannot be run (${code}); ${UNCHANGED}`);
   return ended;
 }
 

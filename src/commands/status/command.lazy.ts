@@ -15,7 +15,8 @@ and backfill ask for.
 
   --json    print one JSON document on stdout, and nothing else:
             {version, tracing: {on, message, fix?, problems}, destination?,
-            here?: {sessionId, turn?, untraced}, newest?, pending: [...],
+            here?: {sessionId, turn?, untraced, strays, muted}, newest?,
+            pending: [{sessionId, attempts, reason, since}],
             unsent?: {sessions, firstDeletedAfter}}
             a turn is {sessionId, title, number, at, traceId, url?}
   --help

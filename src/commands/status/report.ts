@@ -31,9 +31,11 @@ export function formatStatus(status: Status, home: string, now: number): string[
   );
 }
 
-function describeTracing({ tracing: { message, fix, problems } }: Status): string[] {
+function describeTracing({ tracing: { message, fix, problems }, here }: Status): string[] {
   if (problems.length === 0) return fix === undefined ? [message] : [message, `→ ${fix}`];
-  return [message, ...problems.map((problem) => `but ${problem}`), `${ownCommand()} doctor says how to fix it`];
+  const lines = [message, ...problems.map((problem) => `but ${problem}`)];
+  const isOnlyMuted = problems.length === 1 && here?.muted;
+  return isOnlyMuted ? lines : [...lines, `${ownCommand()} doctor says how to fix it`];
 }
 
 function describeHere({ here }: Status, now: number): string[] {

@@ -1,3 +1,4 @@
+import { ownCommand } from '../../cli/own-command.js';
 import { listSessions, ranIn } from '../../cli/session-selection.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { commandEnvironment, readCleanupDays, readSettingsFiles } from '../../config/claude-settings.js';
@@ -60,6 +61,7 @@ interface Here {
   readonly untraced: number;
   /** How many parts of it belong to no known prompt or call. */
   readonly strays: number;
+  readonly muted: boolean;
 }
 
 type Pending = Pick<ReturnType<typeof listPending>[number], 'sessionId' | 'attempts' | 'reason' | 'since'>;
@@ -89,17 +91,17 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
   const isMuted = isMutedNow(known.find(({ session }) => session.id === here?.sessionId)?.session.mutes);
   return mask({
     version,
-    tracing: describeTracing(findings, isMuted, unreadable),
+    tracing: describeTracing(findings, isMuted ? here?.sessionId : undefined, unreadable),
     destination: target && showTarget(target, isIngestionOnly),
     sendsTo: target ? describeTarget(target, isIngestionOnly) : 'nowhere: the keys or the URL are missing',
-    here: here && describeHere(here, state, goal),
+    here: here && { ...describeHere(here, state, goal), muted: isMuted },
     newest: findNewestTurn(sessions, state, goal),
     pending: listPending(known).map(({ destination: _, ...each }) => each),
     unsent: unsent && { ...unsent, cleanupDays },
   });
 }
 
-function describeHere(session: SessionOverview, state: StateStore, goal: Goal): Here {
+function describeHere(session: SessionOverview, state: StateStore, goal: Goal): Omit<Here, 'muted'> {
   const { sessionId } = session;
   const entry = attempt(() => state.readNewest(sessionId));
   const untraced = attempt(() => countUntraced(session, entry)) ?? 0;
@@ -115,7 +117,7 @@ async function findHookTarget({ settings, plugin, hookEnv }: SettingsInForce): P
 
 function describeTracing(
   findings: readonly Finding[],
-  isMuted: boolean,
+  muted: string | undefined,
   unreadable: readonly string[],
 ): Status['tracing'] {
   const tracing = findings.find(({ name }) => name === 'tracing');
@@ -124,7 +126,9 @@ function describeTracing(
   const problems = [
     ...broken.map(({ name, message }) => `${name}: ${message}`),
     ...unreadable.map((path) => `state: ${path} cannot be read, so nothing of its session is sent`),
-    ...(isMuted ? ['muted: the newest session of this directory is muted'] : []),
+    ...(muted === undefined
+      ? []
+      : [`muted: the newest session of this directory is muted; ${ownCommand()} unmute ${muted} ends that`]),
   ];
   return { isOn, message: tracing?.message ?? '', fix: tracing?.fix, problems: isOn ? problems : [] };
 }

@@ -48,12 +48,16 @@ describe('the state folder', () => {
 
   // Root may write everywhere.
   test.skipIf(process.getuid?.() === 0)(
-    'is broken if it belongs to someone else (needs a user other than root)',
+    'is broken if it must not be written (needs a user other than root)',
     async () => {
       mkdirSync(home.stateFolder, { recursive: true });
       chmodSync(home.stateFolder, 0o500);
       expect((await home.check()).of('state-folder')).toMatchObject([
-        { status: 'broken', fix: 'sudo chown "$(id -un)" ~/.claude/state && chmod u+rwx ~/.claude/state' },
+        {
+          status: 'broken',
+          message: '~/.claude/state is yours, but its mode keeps you from using it: nothing is sent',
+          fix: 'chmod -R u+rwX ~/.claude/state',
+        },
       ]);
     },
   );

@@ -12,6 +12,7 @@ import { serversFolder } from '../../../state/servers.js';
 import { sessionsFolder } from '../../../state/session-folder.js';
 import type { StateStore } from '../../../state/store.js';
 import { about, type Finding } from '../finding.js';
+import { findDenied } from '../state-access.lazy.js';
 import type { SettingsInForce } from './settings.js';
 
 const LEAST_FREE_BYTES = 10_000_000;
@@ -35,13 +36,13 @@ function checkStateFolder({ stateFolder, hookEnv }: StateFiles & SettingsInForce
   const folder = about('state-folder', { path: stateFolder, freeBytes });
   const notWritable = (reason: string, fix: string) =>
     folder.broken(`${stateFolder} cannot be written (${nearest}: ${reason}), so nothing is sent`, fix);
+  const denied = findDenied(nearest);
+  if (denied) return folder.broken(`${denied.message}: nothing is sent`, denied.fix);
   try {
     if (!statSync(nearest).isDirectory()) return notWritable('not a folder', moveAsideCommand(nearest));
     accessSync(nearest, constants.W_OK | constants.X_OK);
   } catch (error) {
-    const reason = errorReason(error);
-    if (reason !== 'EROFS') return notWritable(reason, takeBack(nearest, 'rwx'));
-    return notWritable(reason, 'set CC_LANGFUSE_STATE_DIR to a folder on a writable disk');
+    return notWritable(errorReason(error), 'set CC_LANGFUSE_STATE_DIR to a folder on a writable disk');
   }
   if (freeBytes !== undefined && freeBytes < LEAST_FREE_BYTES)
     return folder.broken(`the disk of ${stateFolder} is full (${formatBytes(freeBytes)} free)`, 'free space on it');
@@ -51,11 +52,6 @@ function checkStateFolder({ stateFolder, hookEnv }: StateFiles & SettingsInForce
   if (isChosen && (statSync(stateFolder).mode & 0o022) !== 0)
     return folder.warning(`others can write to ${stateFolder}`, `chmod 700 ${quoteForShell(stateFolder)}`);
   return folder.ok(stateFolder);
-}
-
-/** A command for files that belong to root because the program was once started with sudo. */
-function takeBack(path: string, rights: string): string {
-  return `sudo chown "$(id -un)" ${quoteForShell(path)} && chmod u+${rights} ${quoteForShell(path)}`;
 }
 
 function countFreeBytes(path: string): number {

@@ -18,7 +18,7 @@ import { findInstalledVersion } from '../../../config/installed-program.js';
 import { findOtherExporters } from '../../../config/other-exporters.js';
 import { attempt } from '../../../shared/attempt.js';
 import { isOlder, version } from '../../../shared/version.js';
-import { about, type Finding } from '../finding.js';
+import { about, type Finding, NOT_INSTALLED } from '../finding.js';
 import { showValue } from '../masking.js';
 import type { SettingsInForce } from './settings.js';
 
@@ -115,7 +115,8 @@ function checkRegistered({ hooks, plugins }: HookSetup): Finding {
   const registered = about('hooks', { missing, places });
   const [first] = hooks;
   const fix = first ? installCommand(first.file) : `${ownCommand()} install`;
-  if (missing.length === EVENTS.length) return registered.broken('not registered in any settings file', fix);
+  if (missing.length === EVENTS.length)
+    return registered.broken('not registered in any settings file', fix, NOT_INSTALLED);
   const message = `registered in ${places.join(', ')}`;
   if (missing.length === 0) return registered.ok(message);
   const gap = `${message}, but not for ${missing.join(', ')}`;

@@ -99,7 +99,7 @@ function findRedirectTarget(location: string | undefined, url: string): string |
 function checkKeys(url: string, answer: Answer<ProjectAnswer>, otlp: Answer<Reply>): Finding {
   if (answer instanceof Error) {
     const keys = about('keys', { code: answer.code });
-    return keys.broken(`the server could not check the keys: ${answer.reason}`, RUN_AGAIN);
+    return keys.broken(`the server could not check the keys: ${answer.reason}`, RUN_AGAIN, answer.code);
   }
   const { status, project } = answer;
   const write = otlp instanceof Error ? undefined : otlp;
@@ -152,7 +152,11 @@ function checkApi(api: Api, answers: ApiAnswers): Finding {
   const { name, accepts } = APIS[api];
   const { [api]: answer, project } = answers;
   if (answer instanceof Error)
-    return about(api, { code: answer.code }).broken(`${name} does not answer: ${answer.reason}`, RUN_AGAIN);
+    return about(api, { code: answer.code }).broken(
+      `${name} does not answer: ${answer.reason}`,
+      RUN_AGAIN,
+      answer.code,
+    );
   const { status, problem } = answer;
   const finding = about(api, { status });
   if (isRefusal(status) && !(project instanceof Error))

@@ -9,7 +9,7 @@ import { findOwnPlugins, readPluginOptions } from '../../../config/claude-hooks.
 import { acceptedSettings, envBlock, type SettingsFile } from '../../../config/claude-settings.js';
 import { readCommandSettings, readHookSettings } from '../../../config/folder-settings.js';
 import { dropForeignVariables, listHiddenVariables } from '../../../config/own-variables.lazy.js';
-import { addPluginOptions } from '../../../config/plugin-options.js';
+import { addPluginOptions, isPluginOption } from '../../../config/plugin-options.js';
 import type { Problem } from '../../../config/problem.js';
 import { isKey, parseOtlpHeaders } from '../../../config/setting-formats.js';
 import {
@@ -23,7 +23,7 @@ import {
 import { settingsPath } from '../../../config/settings-paths.js';
 import { findTarget } from '../../../langfuse/open-destination.js';
 import type { Target } from '../../../langfuse/target.js';
-import { about, type Finding } from '../finding.js';
+import { about, type Finding, NOT_INSTALLED } from '../finding.js';
 import { maskPublicKey, maskSecretKey, showUrl, showValue } from '../masking.js';
 
 /** The settings of a hook that Claude Code starts in this directory. */
@@ -97,7 +97,10 @@ export async function readSettingsInForce(
     trusted: await readSettings((await readCommandSettings(shell, cwd)).env),
     optOut: there.optOut,
     plugin,
-    findPlace: (variable) => (isFromPlugin(variable) ? plugin : findLayer(variable)) ?? SHELL,
+    findPlace: (variable) => {
+      const place = (isFromPlugin(variable) ? plugin : findLayer(variable)) ?? SHELL;
+      return place === SHELL && isPluginOption(shell, variable) ? (plugin ?? "the plugin's options") : place;
+    },
   };
 }
 
@@ -109,7 +112,11 @@ const OFF = /^(?:false|no|off|0)$/i;
 function checkTracing({ hookEnv, shell, findPlace, optOut }: SettingsInForce): Finding {
   const variable = variableFor(SWITCH, hookEnv);
   if (variable === undefined)
-    return about('tracing').broken(`off: ${SWITCH} is not set`, installOrSet(`"${SWITCH}": "true"`, shell));
+    return about('tracing').broken(
+      `off: ${SWITCH} is not set`,
+      installOrSet(`"${SWITCH}": "true"`, shell),
+      NOT_INSTALLED,
+    );
   const value = hookEnv[variable] ?? '';
   const place = findPlace(variable);
   const tracing = about('tracing', { place });
@@ -164,7 +171,7 @@ function checkBadSettings({ settings, optOut, shell, findPlace, plugin }: Settin
       return setting.none(
         `Claude Code keeps it for ${plugin}; commands that you run yourself need the keys in the shell`,
       );
-    if (kind === 'missing') return setting.broken(text, installOrSet(`"${variable}"`, shell));
+    if (kind === 'missing') return setting.broken(text, installOrSet(`"${variable}"`, shell), NOT_INSTALLED);
     const place = findPlace(variable);
     const message = `${text} (from ${place})`;
     const isHeld = settings.hold !== undefined && kind === 'bad rule';

@@ -27,13 +27,22 @@ export function printStderr(line: string): void {
 
 /** Adds colour if stdout is a terminal and the user wants colours. */
 export function style(format: Parameters<typeof styleText>[0], text: string): string {
-  const isWanted = process.stdout.isTTY && !process.env.NO_COLOR && process.env.TERM !== 'dumb';
-  return isWanted ? styleText(format, text) : text;
+  // Newer versions of Node would look at the terminal themselves.
+  return isColourful(process.env) ? styleText(format, text, { validateStream: false }) : text;
 }
+
+/** As in Node, `FORCE_COLOR` counts more than `NO_COLOR`, and is on if it is empty. */
+function isColourful({ FORCE_COLOR, NO_COLOR, TERM }: NodeJS.ProcessEnv): boolean {
+  if (FORCE_COLOR !== undefined) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false';
+  return process.stdout.isTTY && !NO_COLOR && TERM !== 'dumb';
+}
+
+/** For terminals that do not say how wide they are. */
+const USUAL_COLUMNS = 80;
 
 /** The terminal's columns; output that a program reads is never cut. */
 export function terminalWidth(): number {
-  return process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
+  return process.stdout.isTTY ? process.stdout.columns || USUAL_COLUMNS : Number.POSITIVE_INFINITY;
 }
 
 /** Cuts or pads a text to this many columns; some characters take two columns, some none. */

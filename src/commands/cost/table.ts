@@ -8,6 +8,8 @@ import { findDay, type GroupName, type Row } from './grouping.js';
 /** Without a terminal nothing is cut, and a bar has this many columns. */
 const BAR_COLUMNS = 20;
 const MIN_NAME_COLUMNS = 10;
+/** The start of the id, and the whole date. */
+const MIN_SESSION_COLUMNS = '01234567  2026-10-01 12:00'.length;
 const MAX_COLUMNS = 140;
 
 interface Column {
@@ -22,8 +24,9 @@ export function renderTable(by: GroupName, rows: readonly Row[], total: Costs): 
   const names = rows.map((row) => nameRow(by, row));
   const all = chooseColumns(rows, total);
   const widths = all.map(measure);
-  const widest = Math.max(...names.map(displayWidth), by.length, MIN_NAME_COLUMNS);
-  const needed = (count: number) => widths.slice(0, count).reduce((sum, each) => sum + each + 2, MIN_NAME_COLUMNS);
+  const narrowest = by === 'session' ? MIN_SESSION_COLUMNS : MIN_NAME_COLUMNS;
+  const widest = Math.max(...names.map(displayWidth), by.length, narrowest);
+  const needed = (count: number) => widths.slice(0, count).reduce((sum, each) => sum + each + 2, narrowest);
   const shown = all.map((_, index) => index + 1).findLast((count) => needed(count) <= terminalWidth()) ?? 1;
   const columns = all.slice(0, shown);
   const rest = width - columns.reduce((sum, column) => sum + measure(column) + 2, 0);

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -73,6 +73,27 @@ describe('log', () => {
     expect(workplace.server.roots).toHaveLength(5);
   });
 
+  test('--json prints one array, whatever is in the log, and nothing else', async () => {
+    writeFileSync(`${path}.1`, line('earlier'));
+    writeFileSync(path, `${line('a\u009bb', { file: '/x' })}not JSON\n{"level":"wa`);
+    const { exitCode, stdout, stderr } = await log('--json');
+    const time = '2026-10-01T12:00:01.500Z';
+    expect({ exitCode, stderr, logged: JSON.parse(stdout) }).toEqual({
+      exitCode: 0,
+      stderr: '',
+      logged: [
+        { level: 'warn', pid: 7, time, msg: 'earlier' },
+        { level: 'warn', pid: 7, file: '/x', time, msg: 'a\u009bb' },
+        { text: 'not JSON' },
+        { text: '{"level":"wa' },
+      ],
+    });
+    expect(stdout).not.toContain('\u009b');
+    rmSync(path);
+    rmSync(`${path}.1`);
+    expect(await log('--json')).toMatchObject({ exitCode: 0, stdout: '[]\n', stderr: '' });
+  });
+
   test('says that nothing has been logged yet', async () => {
     const nothing = { exitCode: 0, stdout: '', stderr: 'nothing has been logged yet\n' };
     expect(await log()).toMatchObject(nothing);
@@ -132,6 +153,7 @@ describe('log', () => {
   });
 
   test.each([
+    [['-f', '--json'], '--follow and --json: choose one of them'],
     [['x'], 'x: log takes no operands; see log --help'],
     [['--folow'], "Unknown option '--folow'; did you mean --follow?"],
   ])('refuses %j in one line with exit code 2', async (args, message) => {

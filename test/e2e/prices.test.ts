@@ -305,3 +305,24 @@ Costs appear on what arrives from now on. "cc-langfuse backfill --force" sends t
     });
   });
 });
+
+test('--json prints what was learned of each model, and what could be defined, and sends nothing', async () => {
+  const { stdout: nothing } = await prices(['--json']);
+  expect(JSON.parse(nothing)).toEqual({ models: [] });
+  writeSessions(8);
+  const { exitCode, stdout, stderr } = await prices(['--json']);
+  expect({ exitCode, stderr, posted: posted() }).toEqual({ exitCode: 0, stderr: '', posted: [] });
+  const { models } = JSON.parse(stdout);
+  expect(models).toEqual([
+    {
+      model: NEW,
+      conclusion: 'can be defined, with one price for each kind of token',
+      definition: expect.objectContaining({ modelName: NEW, unit: 'TOKENS' }),
+      learned: [{ fast: false, accountLines: 8, prices: expect.objectContaining(LEARNED) }],
+    },
+  ]);
+  expect(await prices(['--json', '--yes'])).toMatchObject({
+    exitCode: 2,
+    stderr: 'cc-langfuse: --json and --yes: choose one of them\n',
+  });
+});

@@ -173,6 +173,28 @@ describe('status', () => {
     expect(problems).toEqual([`state: ${path} cannot be read, so nothing of its session is sent`]);
   });
 
+  test('--exit-code ends with 1 if something waits or keeps turns from being sent, and with 0 otherwise', async () => {
+    const exitCodes = async () => [(await status('--exit-code')).exitCode, (await status()).exitCode];
+    home.setUp();
+    writeTurns(1, home.project, 5);
+    expect(await exitCodes()).toEqual([0, 0]);
+    await backfill(1);
+    expect(await exitCodes()).toEqual([0, 0]);
+    await run(['mute', sessionIdOf(1)], home.env);
+    expect(await exitCodes()).toEqual([0, 0]);
+    writeTurns(2, '/elsewhere', 3);
+    home.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 401 });
+    await backfill(2);
+    expect(await exitCodes()).toEqual([1, 0]);
+    home.server.misbehave = () => undefined;
+    await backfill(2);
+    expect(await exitCodes()).toEqual([0, 0]);
+    home.writeState({ a: 'corrupt' });
+    expect(await exitCodes()).toEqual([1, 0]);
+    home.writeSettings({ env: { TRACE_TO_LANGFUSE: 'false' } }, 'local');
+    expect(await exitCodes()).toEqual([0, 0]);
+  });
+
   test('says which file or variable turns tracing off here, and that a session is muted', async () => {
     home.setUp();
     writeTurns(1, home.project, 5);

@@ -26,7 +26,9 @@ to the project of that run. Folders with tracing off are left out.
   --dry-run             show what would be sent, and send nothing
   --yes                 do not ask
   --concurrency <n>     sessions exported at the same time (4)
-  --json                print one JSON document and nothing else
+  --json                print one JSON document, and nothing else: {dryRun,
+                        total, sessions: [{sessionId, path, outcome, reason?,
+                        strays?, ...sums}], page?}; total has the same sums
   --quiet               print nothing on stdout
   --help
 

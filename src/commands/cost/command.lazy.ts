@@ -19,7 +19,9 @@ sessions confirm. "+" marks tokens whose price is not known.
 
   --by <what>      day, project, session, model, repository or branch (day)
   --since <when>   only what was used at or after: 7d, 12h, 2026-11-01
-  --json           print one JSON document, and nothing else
+  --json           print one JSON document, and nothing else: {by, since?,
+                   rows: [{<by>, ...sums}], total: {...sums}}. Sums have the
+                   names of the columns that --csv prints
   --csv            print comma-separated values, and nothing else
   --help
 

@@ -2,7 +2,7 @@ import { parseOptions, UsageError } from '../../cli/command-line.js';
 import { plural, toOneLine } from '../../cli/format.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { canAsk, confirm, noTerminal } from '../../cli/questions.js';
-import { formatJson, printStderr, printStdout, style } from '../../cli/terminal.js';
+import { formatJson, printJson, printStderr, printStdout, style } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { adviseOnKeys } from '../../config/missing-keys.js';
@@ -37,12 +37,15 @@ say for each model what has become of it, or what to do.
 
   --dry-run   show what would be sent, and send nothing
   --yes       do not ask
+  --json      send nothing, and print one JSON document, and nothing else:
+              {models: [{model, conclusion, definition?, learned: [{fast,
+              accountLines, prices: {<kind of token>: <dollars for one>}}]}]}
   --help
 
 Exit code: 0, 1 if something failed, 2 for a usage error.
 `;
 
-const OPTIONS = { 'dry-run': { type: 'boolean' }, yes: { type: 'boolean' } } as const;
+const OPTIONS = { 'dry-run': { type: 'boolean' }, yes: { type: 'boolean' }, json: { type: 'boolean' } } as const;
 const TIMEOUT_MS = 30_000;
 
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
@@ -54,18 +57,24 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     throw new UsageError(
       `prices needs a Langfuse server and its keys: ${adviseOnKeys(shell, `run ${ownCommand()} install, or set them in the shell`)}`,
     );
-  const isDryRun = values['dry-run'] ?? false;
+  if (values.json && values.yes) throw new UsageError('--json and --yes: choose one of them');
+  const isDryRun = values['dry-run'] || values.json || false;
   if (!isDryRun && !values.yes && !canAsk()) throw noTerminal();
   const steps = listAllSteps(readAllUsage(claudeFolder(env), stateFolder(env)));
   if (steps.length === 0) {
-    printStderr('no session on disk has an account of its costs, which Claude Code writes when it ends');
+    if (values.json) await printJson({ models: [] });
+    else printStderr('no session on disk has an account of its costs, which Claude Code writes when it ends');
     return 0;
   }
   const learned = groupBy(learnPrices(selectPricedSteps(steps)), ({ model }) => model);
-  for (const each of [...learned.values()].flat()) await printStdout(describePrices(each).join('\n'));
+  if (!values.json) for (const each of [...learned.values()].flat()) await printStdout(describePrices(each).join('\n'));
   const models = await readModels(langfuse);
   const names = [...new Set(steps.map(({ model }) => model))].toSorted();
   const plans = names.map((model) => planModel(model, learned.get(model) ?? [], models));
+  if (values.json) {
+    await printJson({ models: plans.map((plan) => toRecord(plan, learned.get(plan.model) ?? [], langfuse)) });
+    return 0;
+  }
   const definitions = [
     ...new Map(plans.flatMap(({ definition }) => (definition ? [[definition.modelName, definition]] : []))).values(),
   ];
@@ -90,6 +99,24 @@ async function readModels(langfuse: LangfuseConfig): Promise<readonly Model[]> {
 }
 
 type Outcome = 'defined' | 'refused';
+
+function toRecord(plan: Plan, learned: readonly LearnedPrices[], langfuse: LangfuseConfig) {
+  return {
+    model: plan.model,
+    conclusion: conclude(plan, new Map(), langfuse),
+    definition: plan.definition,
+    learned: learned.map(({ isFast, steps, misfits, prices }) => ({
+      fast: isFast,
+      accountLines: steps - misfits,
+      prices: Object.fromEntries(
+        COUNTED_KINDS.flatMap((kind) => {
+          const price = prices?.[kind];
+          return price?.state === 'known' ? [[kind, price.price]] : [];
+        }),
+      ),
+    })),
+  };
+}
 
 function askFor(definitions: readonly ModelDefinition[], { baseUrl }: LangfuseConfig): Promise<boolean> {
   const names = definitions.map(({ modelName }) => modelName).join(', ');

@@ -33,7 +33,13 @@ Lists the newest sessions on disk, and how much of each is in Langfuse.
                     contain the text; upper and lower case are the same
   --count           also count turns that were not exported; this reads every
                     file of those sessions
-  --json            print one JSON array, and nothing else
+  --json            print one JSON array, and nothing else, of {sessionId,
+                    title, project, startedAt, lastActivityAt, durationMs,
+                    turns, bytes, model, cost: {dollars, learntDollars,
+                    tokensWithoutPrice}, state, reason, path}; for a search of
+                    {sessionId, at, kind, tool?, line}. What is not known is
+                    left out. state is exported, partly, pending, excluded,
+                    muted, elsewhere (for another project) or not
   --help
 `;
 

@@ -5,7 +5,7 @@ import { EXPIRING } from '../../export/deletion.js';
 import { formatAge } from '../doctor/checks/sessions.js';
 import { wrapText } from '../doctor/report.js';
 import type { SentTurn } from './last-turn.js';
-import type { Status } from './status.js';
+import { isMuteAlone, type Status } from './status.js';
 
 const LABEL_COLUMNS = 14;
 const TITLE_COLUMNS = 60;
@@ -34,8 +34,7 @@ export function formatStatus(status: Status, home: string, now: number): string[
 function describeTracing({ tracing: { message, fix, problems }, here }: Status): string[] {
   if (problems.length === 0) return fix === undefined ? [message] : [message, `→ ${fix}`];
   const lines = [message, ...problems.map((problem) => `but ${problem}`)];
-  const isOnlyMuted = problems.length === 1 && here?.muted;
-  return isOnlyMuted ? lines : [...lines, `${ownCommand()} doctor says how to fix it`];
+  return isMuteAlone(problems, here) ? lines : [...lines, `${ownCommand()} doctor says how to fix it`];
 }
 
 function describeHere({ here }: Status, now: number): string[] {

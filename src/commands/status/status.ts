@@ -101,6 +101,16 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
   });
 }
 
+/** Whether nothing waits, and nothing but the user's own mute keeps turns from being sent. */
+export function isAllWell({ pending, tracing: { problems }, here }: Status): boolean {
+  return pending.length === 0 && (problems.length === 0 || isMuteAlone(problems, here));
+}
+
+/** Whether the one problem is that the user has muted the session. */
+export function isMuteAlone(problems: readonly string[], here: Here | undefined): boolean {
+  return problems.length === 1 && (here?.muted ?? false);
+}
+
 function describeHere(session: SessionOverview, state: StateStore, goal: Goal): Omit<Here, 'muted'> {
   const { sessionId } = session;
   const entry = attempt(() => state.readNewest(sessionId));

@@ -21,7 +21,11 @@ directory. The first characters of an id are enough.
 
   --here    all sessions that ran in this directory
   --all     the sessions of all projects
-  --json    print one JSON document, and nothing else
+  --json    print one JSON document, and nothing else: {sessions: [{sessionId,
+            title, path, state, problem?, turns, responses, calls, observations,
+            tokens, dollars, claudeCodeDollars, modelsWithoutPrice, missing,
+            different, twice, others, keptBack, lastFailure?, repair?}]}
+            state is fine, faulty or unread
   --help
 
 The keys must be allowed to read. Exit code: 0 if everything is there, 1 if

@@ -19,7 +19,7 @@ const EXIT_CODES: { readonly [error: string]: number } = { UsageError: 2, Interr
 interface Command {
   readonly HELP: string;
   /** Returns the exit code. */
-  run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number>;
+  run(args: readonly string[], env: NodeJS.ProcessEnv, listHelp: typeof readAllHelp): Promise<number>;
 }
 
 /** The commands for people. */
@@ -40,6 +40,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   doctor: () => import('./commands/doctor/command.lazy.js'),
   log: () => import('./commands/log/command.lazy.js'),
   statusline: () => import('./commands/statusline/command.lazy.js'),
+  completion: () => import('./commands/completion/command.lazy.js'),
   prices: () => import('./commands/prices/command.lazy.js'),
   dashboard: () => import('./commands/dashboard/command.lazy.js'),
 };
@@ -65,6 +66,7 @@ Set up
   doctor      checks every step from Claude Code to Langfuse and suggests fixes
   log         shows what went wrong in the background
   statusline  shows how to add the session's state to Claude Code's status line
+  completion  prints a script that completes commands in bash, zsh or fish
   hook        exports the session that Claude Code names on stdin
 
 Langfuse
@@ -275,6 +277,13 @@ async function help(name: string | undefined, env: NodeJS.ProcessEnv): Promise<v
   else await runCommand(name, ['--help'], env);
 }
 
+/** Returns what `--help` prints, by command; the program's own has an empty name. */
+async function readAllHelp(): Promise<ReadonlyMap<string, string>> {
+  const names = Object.entries(COMMANDS);
+  const helps = await Promise.all(names.map(async ([name, load]) => [name, (await load()).HELP] as const));
+  return new Map([['', HELP], ['hook', HOOK_HELP], ...helps]);
+}
+
 /** Runs a command for a person. An error is printed as one line. */
 async function runCommand(name: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   // A reader such as `head` may have seen enough.
@@ -292,7 +301,7 @@ async function runCommand(name: string, args: readonly string[], env: NodeJS.Pro
       const own = addStateFolder(await dropForeignOfShell(env));
       const { checkStateAccess } = await import('./commands/doctor/state-access.lazy.js');
       checkStateAccess(name, own);
-      process.exitCode = await command.run(args, own);
+      process.exitCode = await command.run(args, own, readAllHelp);
     }
   } catch (error) {
     const { name: kind, message } = error as Error;

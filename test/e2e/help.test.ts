@@ -5,7 +5,7 @@ import { run } from '../support/program.js';
 const { stdout: HELP } = await run(['--help'], {});
 const GROUPS = {
   'Every day': ['status', 'sessions', 'cost', 'preview', 'open', 'verify', 'rate', 'mute', 'unmute', 'backfill'],
-  'Set up': ['install', 'upgrade', 'uninstall', 'doctor', 'log', 'statusline', 'hook'],
+  'Set up': ['install', 'upgrade', 'uninstall', 'doctor', 'log', 'statusline', 'completion', 'hook'],
   Langfuse: ['prices', 'dashboard'],
 };
 const COMMANDS = Object.values(GROUPS).flat();

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -88,10 +88,31 @@ describe('in a terminal', () => {
       'Secret key (hidden) [sk-lf-…6789]: ': '\r',
       'Use them anyway? [y/N] ': 'y\r',
       'A number, or a name [': '\r',
+      'Let only you read it (chmod 600)? [y/N] ': '\r',
     });
     expect(screen).toContain('127.0.0.1:1 cannot be reached: ECONNREFUSED.');
     expect(exitCode).toBe(0);
     expect(JSON.parse(newcomer.settings).hooks.Stop).toHaveLength(1);
+  });
+
+  test.each([
+    ['y\r', 0o600],
+    ['\r', 0o644],
+  ])('install offers to close a file that others can read; the answer is %j', async (answer, mode) => {
+    newcomer.settings = '{}';
+    chmodSync(newcomer.settingsFile, 0o644);
+    const { exitCode, screen } = await inTerminal(['install', '--base-url', newcomer.server.url], {
+      'Public key: ': `${PUBLIC_KEY}\r`,
+      'Secret key (hidden): ': `${SECRET_KEY}\r`,
+      'a name [1]: ': '\r',
+      [`Others on this machine can read ${newcomer.settingsFile}, which gets the secret key. Let only you read it (chmod 600)? [y/N] `]:
+        answer,
+    });
+    expect({ exitCode, mode: statSync(newcomer.settingsFile).mode & 0o777 }).toEqual({ exitCode: 0, mode });
+    expect(screen.includes(`Fix: chmod 600 ${newcomer.settingsFile}`)).toBe(mode === 0o644);
+    // Asked again, it has nothing to offer.
+    if (mode === 0o600)
+      expect((await inTerminal(['install'], { ...KNOWN, 'a name [1]: ': '\r' })).screen).not.toContain('chmod');
   });
 
   const KNOWN = { 'the URL of your own [': '\r', 'Public key [': '\r', 'Secret key (hidden) [': '\r' };

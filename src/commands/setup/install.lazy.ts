@@ -1,8 +1,9 @@
+import { chmodSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { parseOptions, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { ownCommand } from '../../cli/own-command.js';
-import { canAsk, noTerminal } from '../../cli/questions.js';
+import { canAsk, confirm, noTerminal } from '../../cli/questions.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
 import { HOOK_SECONDS, LIVE_HOOK_SECONDS, portableCommand } from '../../config/claude-hooks.js';
@@ -21,11 +22,12 @@ import { langfuseId } from '../../langfuse/endpoint.js';
 import { findTarget, fingerprint } from '../../langfuse/open-destination.js';
 import { projectUrl, readProjectPage, saveProject, sessionsPage } from '../../langfuse/project-page.js';
 import type { Target } from '../../langfuse/target.js';
+import { attempt } from '../../shared/attempt.js';
 import { withoutUndefined } from '../../shared/json.js';
 import { version } from '../../shared/version.js';
 import { saveIngestionOnly } from '../../state/servers.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
-import { checkBackup, checkExposure } from '../doctor/checks/settings.js';
+import { checkBackup, checkExposure, isReadByOthers } from '../doctor/checks/settings.js';
 import type { Finding } from '../doctor/finding.js';
 import {
   askForCredentials,
@@ -56,7 +58,8 @@ Code's settings and writes the keys of a Langfuse project to their env block. In
 a terminal it asks for what it needs and tries the keys before it writes them.
 If CC_LANGFUSE_OTLP_URL names a Collector, no keys are needed. Nothing else in
 the file is changed. A backup from before the first installation is kept next
-to it, until you uninstall.
+to it, until you uninstall. If others can read the file, it offers to close it,
+and with --yes says how.
 
   --scope <scope>       user: ~/.claude/settings.json (the default)
                         local: .claude/settings.local.json
@@ -151,6 +154,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const asksForUser = !assumeYes && scope !== 'project' && canAsk();
   const user = request.user ?? (asksForUser ? await askForUser(variables, env) : undefined);
   const change = plan(checked ?? {}, user, rotation);
+  if (checked && !assumeYes) await offerToClose(path);
   const installed = scope === 'project' ? undefined : installProgram(env);
   if (assumeYes && checked?.connection !== undefined) printStdout(checked.connection);
   if (installed) printStdout(describeInstalled(installed));
@@ -202,6 +206,13 @@ function describeRotation(checked: CheckedCredentials, block: NodeJS.ProcessEnv,
   else if (checked.project === undefined)
     printStdout(`Turns may wait for the old keys. If the new ones are of the same project, add to the env block of that file:
 "CC_LANGFUSE_FIRST_PUBLIC_KEY": "${block.CC_LANGFUSE_FIRST_PUBLIC_KEY?.trim() || publicKey}"`);
+}
+
+/** If the user does not want that, or it cannot be done, a warning says at the end who can read the key. */
+async function offerToClose(path: string): Promise<void> {
+  if (!canAsk() || !isReadByOthers(path)) return;
+  const question = `Others on this machine can read ${path}, which gets the secret key. Let only you read it (chmod 600)?`;
+  if (await confirm(question)) attempt(() => chmodSync(path, 0o600));
 }
 
 async function readRequest(args: readonly string[]) {

@@ -283,12 +283,16 @@ function* checkExposedKeys({ files }: { readonly files: readonly SettingsFile[] 
 export function* checkExposure(path: string): Generator<Finding> {
   const exposed = (problem: string, fix: string) =>
     about('keys-exposed').warning(`${path} contains the secret key, and ${problem}`, fix);
-  const isReadByOthers = process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
-  if (isReadByOthers) yield exposed('others on this machine can read it', `chmod 600 ${quoteForShell(path)}`);
+  if (isReadByOthers(path)) yield exposed('others on this machine can read it', `chmod 600 ${quoteForShell(path)}`);
   // The settings may be a link into a repository of dotfiles.
   const file = realpathSync(path);
   // Claude Code makes git ignore only the local settings that it creates itself.
   if (mayBeCommitted(file)) yield exposed('git does not ignore it', ignoreInGit(`${file}*`));
+}
+
+/** On Windows modes mean nothing. */
+export function isReadByOthers(path: string): boolean {
+  return process.platform !== 'win32' && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0;
 }
 
 /** Whether git might take the backup that install made. */

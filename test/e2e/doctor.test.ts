@@ -113,9 +113,9 @@ describe('doctor', () => {
                         → cc-langfuse install
 
       Settings
-        - tracing         off: TRACE_TO_LANGFUSE is not set: see hooks
-        - public-key      LANGFUSE_PUBLIC_KEY is not set: see hooks
-        - secret-key      LANGFUSE_SECRET_KEY is not set: see hooks
+        - tracing         off: TRACE_TO_LANGFUSE is not set; see hooks
+        - public-key      LANGFUSE_PUBLIC_KEY is not set; see hooks
+        - secret-key      LANGFUSE_SECRET_KEY is not set; see hooks
 
       Files
         - state-folder    ~/.claude/state does not exist yet; the first hook creates it
@@ -179,14 +179,32 @@ describe('doctor', () => {
       expect.arrayContaining([
         '                  → cc-langfuse install, or set "TRACE_TO_LANGFUSE": "true" in',
         '                    the env block of ~/.claude/settings.json',
-        '  - public-key      LANGFUSE_PUBLIC_KEY is not set: see tracing',
-        '  - secret-key      LANGFUSE_SECRET_KEY is not set: see tracing',
+        '  - public-key      LANGFUSE_PUBLIC_KEY is not set; see tracing',
+        '  - secret-key      LANGFUSE_SECRET_KEY is not set; see tracing',
         '1 thing is broken.',
       ]),
     );
     home.env = { HOME: home.home, NO_COLOR: '1' };
     const { screen: plainly } = await runInTerminal(['doctor'], home);
     expect(plainly).toBe(stripVTControlCharacters(plainly));
+  });
+
+  test('counts questions that the server leaves without an answer as one fault', async () => {
+    home.setUp();
+    home.server.misbehave = ({ url = '' }) => (/projects|otel/.test(url) ? { disconnect: 'before taking' } : undefined);
+    const { stdout } = await home.doctor();
+    expect(plain(stdout)).toContain(`
+  ✗ keys            the server could not check the keys: ECONNRESET
+                  → run cc-langfuse doctor again; if nothing has changed, ask the server's administrator
+  - otlp            the OpenTelemetry endpoint does not answer: ECONNRESET; see keys
+`);
+    expect(stdout).toMatch(/\n1 thing is broken\.\n$/);
+    const { checks } = JSON.parse((await home.doctor(['--json'])).stdout);
+    const broken = checks.filter(({ status }: { status: string }) => status === 'broken');
+    expect(broken.map(({ name, cause }: { name: string; cause?: string }) => [name, cause])).toEqual([
+      ['keys', 'ECONNRESET'],
+      ['otlp', 'ECONNRESET'],
+    ]);
   });
 
   test('exits with 0 if there are only warnings', async () => {

@@ -35,8 +35,8 @@ function giveToNobody(): void {
   for (const name of ['', ...names]) chownSync(join(workplace.home, name), NOBODY, NOBODY);
 }
 
-const sentence = (path: string) =>
-  `cc-langfuse: ${path} belongs to root, so cc-langfuse cannot use it; to get it back: sudo chown -R "$(id -un)" ${path} && chmod -R u+rwX ${path}\n`;
+const sentence = (path: string, use = 'use') =>
+  `cc-langfuse: ${path} belongs to root, so cc-langfuse cannot ${use} it; to get it back: sudo chown -R "$(id -un)" ${path} && chmod -R u+rwX ${path}\n`;
 const CANNOT = [
   ['preview'],
   ['open'],
@@ -97,7 +97,7 @@ test.runIf(process.getuid?.() === 0)(
     expect(runAsNobody('preview', SESSION)).toEqual({
       exitCode: 0,
       stdout: expect.stringContaining('question 1'),
-      stderr: sentence('~/.claude/state/cc-langfuse_sessions'),
+      stderr: sentence('~/.claude/state/cc-langfuse_sessions', 'write to'),
     });
   },
 );

@@ -42,7 +42,7 @@ export function joinFaults(findings: readonly Finding[], first = new Map<string,
     const { name, status, message, cause, details } = finding;
     if (status !== 'broken' || cause === undefined) return finding;
     const earlier = first.get(cause);
-    if (earlier !== undefined) return { name, status: 'none', message: `${message}: see ${earlier}`, details };
+    if (earlier !== undefined) return { name, status: 'none', message: `${message}; see ${earlier}`, details };
     first.set(cause, name);
     return finding;
   });

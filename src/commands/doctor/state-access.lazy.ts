@@ -1,5 +1,4 @@
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { errorReason } from '../../cli/command-line.js';
 import { printStderr, quoteForShell } from '../../cli/terminal.js';
@@ -47,10 +46,10 @@ export function findDenied(folder: string): Denied | undefined {
   const isReadable = isAllowed(path, constants.R_OK);
   const quoted = quoteForShell(path);
   const giveRights = `chmod -R u+rwX ${quoted}`;
-  if (owner === userInfo().uid)
+  if (owner === process.getuid?.())
     return { message: `${path} is yours, but its mode keeps you from using it`, fix: giveRights, isReadable };
   return {
-    message: `${path} belongs to ${owner === 0 ? 'root' : 'another user'}, so cc-langfuse cannot use it`,
+    message: `${path} belongs to ${owner === 0 ? 'root' : 'another user'}, so cc-langfuse cannot ${isReadable ? 'write to' : 'use'} it`,
     fix: `sudo chown -R "$(id -un)" ${quoted} && ${giveRights}`,
     isReadable,
   };

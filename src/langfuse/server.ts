@@ -5,7 +5,7 @@ import { apiRequest, CORRECT_URL, describeRefusal, langfuseOtlp, langfuseUrl } f
 import { isRefusal, requestOnce } from './http/client.js';
 import { postSpans } from './otlp/otlp-transport.js';
 import { isAccepted, type Reply } from './transport.js';
-import { quote, type Refusal, readWords } from './words.js';
+import { quote, type Refusal, readWords, toLine } from './words.js';
 
 export type HealthAnswer = Awaited<ReturnType<typeof fetchHealth>>;
 
@@ -49,8 +49,9 @@ function parseProject(answer: unknown): Project | undefined {
   const { name, organization } = first;
   return {
     id: first.id,
-    name: typeof name === 'string' ? name : '',
-    organization: isRecord(organization) && typeof organization.name === 'string' ? organization.name : undefined,
+    name: typeof name === 'string' ? toLine(name) : '',
+    organization:
+      isRecord(organization) && typeof organization.name === 'string' ? toLine(organization.name) : undefined,
   };
 }
 

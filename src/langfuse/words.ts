@@ -41,25 +41,34 @@ const LONGEST = 200;
 /** Puts a server's words on one line, without secrets and without anything of the headers that it was sent. */
 export function cleanWords(text: string, headers: Headers): string {
   const secrets = headerSecrets(headers).flatMap((secret) => [secret, ...decode(secret)]);
-  const masked = secrets.reduce((rest, secret) => rest.replaceAll(secret, '…'), text);
-  return createRedactor([])(masked)
-    .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
-    .replaceAll('"', "'")
-    .trim()
-    .slice(0, LONGEST)
-    .toWellFormed()
-    .replace(/\.$/, '');
+  const forms = secrets.flatMap((secret) => [secret, encodeURIComponent(secret.toWellFormed())]);
+  // A secret may begin with another one, as the secret key `demo-secret` with the public key `demo`.
+  const longestFirst = forms.toSorted((a, b) => b.length - a.length);
+  const masked = longestFirst.reduce((rest, secret) => rest.replaceAll(secret, '…'), text);
+  return toLine(createRedactor([])(masked)).replaceAll('"', "'").slice(0, LONGEST).toWellFormed().replace(/\.$/, '');
+}
+
+/** Puts a server's text on one line, without what controls a terminal or reverses the text. */
+export function toLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
 }
 
 /** A shorter text could be part of anything. */
 const SHORTEST_SECRET = 4;
 const SCHEME = /^(?:basic|bearer)$/i;
 
-/** Returns what must not be shown of headers: the words of each value, which may be a scheme and a secret. */
+/** Returns what must not be shown of headers: the words of each value, which may be a scheme and a secret, or a cookie. */
 export function headerSecrets(headers: Headers): string[] {
   return Object.values(headers)
     .flatMap((value) => value.split(/\s+/))
+    .flatMap((word) => [word, ...word.split(/[;,]/).flatMap(splitCookie)])
     .filter((word) => word.length >= SHORTEST_SECRET && !SCHEME.test(word));
+}
+
+/** A cookie is `name=value`; base64 can end with `=`, which a server may leave out. */
+function splitCookie(text: string): string[] {
+  const cookie = text.replace(/=+$/, '');
+  return [cookie, cookie.slice(cookie.indexOf('=') + 1)];
 }
 
 /** Basic authorization has both keys in one word. */

@@ -139,6 +139,15 @@ test('keys that only read are refused by install and backfill, which name the ki
   await newcomer.leave();
 });
 
+test("a project's name does not control the terminal", async () => {
+  permit({ mayRead: true, mayWrite: false });
+  const body = JSON.stringify({ data: [{ id: 'p-1', name: 'Bell\u0007\u001b[2J\nand \u202e more' }] });
+  workplace.server.misbehave = ({ method }) => (method === 'GET' ? { status: 200, body } : undefined);
+  writeNthSession(workplace.projects, 3);
+  const { stderr } = await ended('backfill', '--all', '--yes');
+  expect(stderr).toMatch(/^cc-langfuse: these keys read project "Bell \[2J and more", but may not write/);
+});
+
 test('a project that may ingest no more says so, in the words of the server', async () => {
   // web/src/pages/api/public/otel/v1/traces/index.ts
   const message = 'Ingestion suspended: Usage threshold exceeded. Please upgrade your plan.';

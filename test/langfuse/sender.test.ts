@@ -75,6 +75,24 @@ describe('the words of a server that refuses the keys', () => {
     expect(await failure()).toBe(`the server refuses the keys (401): "Basic …: … … [redacted]"; ${NEW_KEYS}`);
   });
 
+  test('never contain a secret that begins with the public key, as it is or encoded', async () => {
+    await destination.close();
+    destination = await openDestination(
+      { ...langfuseAt(server.url, 'demo/secret'), publicKey: 'demo', transport: 'otlp' },
+      '',
+    );
+    answer({ message: 'demo/secret of demo, or pk=demo&sk=demo%2Fsecret' });
+    expect(await failure()).toBe(`the server refuses the keys (401): "… of …, or pk=…&sk=…"; ${NEW_KEYS}`);
+  });
+
+  test("never contain a gateway's cookie, nor base64 without its filling", async () => {
+    await destination.close();
+    const headers = { cookie: 'first=chocolate; second=vanilla', 'x-gateway': 'Bearer c3RyYXdiZXJyeQ==' };
+    destination = await openDestination({ ...langfuseAt(server.url), headers, transport: 'otlp' }, '');
+    answer({ message: 'chocolate, vanilla and c3RyYXdiZXJyeQ are over' });
+    expect(await failure()).toBe(`the server refuses the keys (401): "…, … and … are over"; ${NEW_KEYS}`);
+  });
+
   test('never contain what was said: they are those about a request without observations', async () => {
     server.misbehave = (_, __, spans) => {
       const message = spans.length > 0 ? `not allowed: ${spans.map(({ name }) => name)}` : 'Project is suspended';

@@ -11,6 +11,9 @@ import type { Refusal } from './words.js';
 /** After this many refused spans without an accepted one, one more is tried: the server may refuse every span. */
 const MAX_REFUSALS_WITHOUT_SUCCESS = 16;
 
+/** Asking why a request was refused takes at most this part of the time that is left: a quarter. */
+const ASKING_SHARE = 4;
+
 /** What is known so far of the observations of one `send`, by their indexes. */
 interface Delivery {
   readonly outgoing: readonly Outgoing[];
@@ -142,7 +145,10 @@ export class Sender implements Destination {
   async #postAndAsk(request: readonly Outgoing[], limits: Limits): Promise<Reply> {
     const reply = await this.#transport.post(request, limits);
     if (!isRefusal(reply.status) || request.length === 0) return reply;
-    const answer = await this.#transport.post([], limits).catch(() => undefined);
+    const now = Date.now();
+    // Somebody may be waiting, and each turn is refused again.
+    const deadline = now + (limits.deadline - now) / ASKING_SHARE;
+    const answer = await this.#transport.post([], { ...limits, deadline }).catch(() => undefined);
     if (answer && isRefusal(answer.status)) return answer;
     if (reply.status !== 403 || !answer || !isAccepted(answer)) return reply;
     return { status: reply.status, problem: OBJECTION, isAboutContent: true };

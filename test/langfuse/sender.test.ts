@@ -93,6 +93,14 @@ describe('the words of a server that refuses the keys', () => {
     expect(await failure()).toBe(`the server refuses the keys (401): "…, … and … are over"; ${NEW_KEYS}`);
   });
 
+  test('are waited for no longer than a quarter of the time that is left', async () => {
+    server.misbehave = (_, __, spans) => (spans.length > 0 ? { status: 401 } : { after: new Promise(() => {}) });
+    const startedAt = Date.now();
+    const report = await send(destination, someOutgoing(2), { deadline: startedAt + 4_000 });
+    expect(report.failure).toBe(`the server refuses the keys (401); ${NEW_KEYS}`);
+    expect(Date.now() - startedAt).toBeLessThan(2_500);
+  });
+
   test('never contain what was said: they are those about a request without observations', async () => {
     server.misbehave = (_, __, spans) => {
       const message = spans.length > 0 ? `not allowed: ${spans.map(({ name }) => name)}` : 'Project is suspended';

@@ -183,7 +183,7 @@ describe('status', () => {
     await run(['mute', sessionIdOf(1)], home.env);
     expect(await exitCodes()).toEqual([0, 0]);
     writeTurns(2, '/elsewhere', 3);
-    home.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 401 });
+    home.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 500 });
     await backfill(2);
     expect(await exitCodes()).toEqual([1, 0]);
     home.server.misbehave = () => undefined;

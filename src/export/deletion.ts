@@ -5,6 +5,8 @@ import { IDLE_MS } from './read-turns.js';
 import type { SessionState, SessionStates } from './session-state.js';
 
 const DAY_MS = 24 * 60 * 60_000;
+/** Who wants to keep all transcripts sets any number of days, but a date ends somewhere. */
+const LATEST = Date.UTC(9999, 11, 31);
 /** How long before its deletion a transcript counts as one that goes soon. */
 export const SOON_DAYS = 7;
 
@@ -15,7 +17,7 @@ type Changed = Pick<SessionOverview, 'changedAt'>;
 
 /** Claude Code deletes a transcript when it starts for the first time after this, in ms since 1970. */
 export function deletedAfter({ changedAt }: Changed, cleanupDays: number): number {
-  return changedAt + cleanupDays * DAY_MS;
+  return Math.min(changedAt + cleanupDays * DAY_MS, LATEST);
 }
 
 export function goesSoon(session: Changed, cleanupDays: number, now: number): boolean {

@@ -128,6 +128,7 @@ describe('the time after which Claude Code deletes', () => {
   test.each([
     ['the default', [], '30'],
     ['the user’s', [['user', 90]], '90'],
+    ['so long that the date has no end', [['user', 999_999_999_999]], '999999999999'],
     [
       'a project’s, if it is shorter',
       [

@@ -182,7 +182,7 @@ export function parseOtlpHeaders(value: string): { readonly [name: string]: stri
   return pairs.every((pair) => pair !== undefined) ? Object.fromEntries(pairs) : undefined;
 }
 
-function splitList(value: string): string[] {
+export function splitList(value: string): string[] {
   return value
     .split(',')
     .map((item) => item.trim())

@@ -54,10 +54,11 @@ export const SETTINGS = {
     schema: formats.text,
     ofProject: 'installed',
   },
-  CC_LANGFUSE_FIRST_PUBLIC_KEY: {
+  CC_LANGFUSE_PROJECT_KEYS: {
     kind: 'destination',
-    help: 'The public key that the project had before its keys were replaced for the first time. What waits for the old keys is then sent with the new ones.',
-    schema: formats.text,
+    help: 'The public keys that the project has had, the first one first, if they were replaced: `pk-lf-1,pk-lf-2`. With any of them, what waits for another is sent.',
+    schema: formats.list,
+    default: '',
     ofProject: 'installed',
   },
   CC_LANGFUSE_SECRET_KEY_COMMAND: {

@@ -158,10 +158,12 @@ function findDestination(values: SettingValues, bad: ReadonlySet<SettingName>): 
   if (url) return bad.has('CC_LANGFUSE_OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers, semconv };
   const { LANGFUSE_PUBLIC_KEY: publicKey, LANGFUSE_BASE_URL: baseUrl, CC_LANGFUSE_TRANSPORT: transport } = values;
   const { CC_LANGFUSE_SECRET_KEY_COMMAND: command, CC_LANGFUSE_HEADERS: gatewayHeaders } = values;
-  const { CC_LANGFUSE_PROJECT_ID: projectId, CC_LANGFUSE_FIRST_PUBLIC_KEY: firstPublicKey } = values;
+  const { CC_LANGFUSE_PROJECT_ID: projectId, CC_LANGFUSE_PROJECT_KEYS: projectKeys } = values;
   const secretKey = values.LANGFUSE_SECRET_KEY ?? (command === undefined ? undefined : runOnce(command));
   if (publicKey === undefined || secretKey === undefined) return undefined;
   if (bad.has('LANGFUSE_BASE_URL') || bad.has('CC_LANGFUSE_HEADERS')) return undefined;
+  // They say nothing of keys that are not among them, such as those of another folder.
+  const [firstPublicKey] = projectKeys.includes(publicKey) ? projectKeys : [];
   const keys = { publicKey, firstPublicKey, secretKey };
   return { kind: 'langfuse', baseUrl, projectId, ...keys, headers: gatewayHeaders, transport };
 }

@@ -37,7 +37,7 @@ const EFFECTS: {
 } = {
   LANGFUSE_PUBLIC_KEY: [{ LANGFUSE_SECRET_KEY: 'sk' }, 'pk'],
   LANGFUSE_SECRET_KEY: [{ LANGFUSE_PUBLIC_KEY: 'pk' }, 'sk'],
-  CC_LANGFUSE_FIRST_PUBLIC_KEY: [KEYS, 'pk-first'],
+  CC_LANGFUSE_PROJECT_KEYS: [KEYS, `pk-first,${KEYS.LANGFUSE_PUBLIC_KEY}`],
   CC_LANGFUSE_SECRET_KEY_COMMAND: [{ LANGFUSE_PUBLIC_KEY: 'pk' }, 'cat key'],
   CC_LANGFUSE_HEADERS: [KEYS, 'x-gateway=hunter2'],
   LANGFUSE_BASE_URL: [KEYS, 'https://langfuse.example.com'],

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readSettings } from '../../src/config/settings.js';
+import { fingerprint } from '../../src/langfuse/open-destination.js';
 import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
 import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { Newcomer } from '../support/newcomer.js';
@@ -9,7 +11,7 @@ import { actionsIn } from '../support/traced-runs.js';
 
 // Langfuse cannot renew a pair of keys: a new pair is created, and the old one expires or is deleted.
 const ROTATED = { LANGFUSE_PUBLIC_KEY: 'pk-lf-rotated', LANGFUSE_SECRET_KEY: 'sk-lf-rotated' };
-const FIRST = { CC_LANGFUSE_FIRST_PUBLIC_KEY: PUBLIC_KEY };
+const SAME_PROJECT = { CC_LANGFUSE_PROJECT_KEYS: `${PUBLIC_KEY},pk-lf-rotated,pk-lf-third` };
 let workplace: Workplace;
 let session: ClaudeSession;
 let other: ClaudeSession;
@@ -51,19 +53,19 @@ describe('a turn from the time in which the keys were expired', () => {
 
   test.each(ways)('is sent once by %s', async (_, mayRead, send, more) => {
     await rotate(mayRead);
-    await send({ ...ROTATED, ...FIRST });
+    await send({ ...ROTATED, ...SAME_PROJECT });
     expect(turns().toSorted()).toEqual(['a Turn 1 with words', 'a Turn 2 with words', ...more]);
     expectEachSentOnce(workplace.server);
     expect(workplace.state[session.id]).not.toHaveProperty('pending');
   });
 
-  test('is sent after a second rotation, too: the setting names the first key', async () => {
+  test('is sent after a second rotation, too: the setting names the keys of both', async () => {
     await rotate();
-    await runOnce('resume', { env: { ...ROTATED, ...FIRST } });
+    await runOnce('resume', { env: { ...ROTATED, ...SAME_PROJECT } });
     workplace.server.keys.delete(`${publicKey}:${secretKey}`);
-    await runOnce('resume', { env: { ...ROTATED, ...FIRST } });
+    await runOnce('resume', { env: { ...ROTATED, ...SAME_PROJECT } });
     workplace.server.keys.set('pk-lf-third:sk-lf-third', { mayRead: true });
-    const third = { LANGFUSE_PUBLIC_KEY: 'pk-lf-third', LANGFUSE_SECRET_KEY: 'sk-lf-third', ...FIRST };
+    const third = { LANGFUSE_PUBLIC_KEY: 'pk-lf-third', LANGFUSE_SECRET_KEY: 'sk-lf-third', ...SAME_PROJECT };
     await runOnce('startup', { env: third }, other);
     expect(turns().toSorted()).toEqual([1, 2, 3, 4].map((n) => `a Turn ${n} with words`).concat('b Turn 1 with words'));
     expectEachSentOnce(workplace.server);
@@ -78,21 +80,35 @@ describe('a turn from the time in which the keys were expired', () => {
     };
     expect(await pending(ROTATED)).toMatchObject({
       message: expect.stringContaining('for another project'),
-      fix: expect.stringContaining('CC_LANGFUSE_FIRST_PUBLIC_KEY if these are its new keys'),
+      fix: expect.stringContaining('CC_LANGFUSE_PROJECT_KEYS if these are its new keys'),
     });
-    expect((await pending({ ...ROTATED, ...FIRST }))?.message).not.toContain('another project');
+    expect((await pending({ ...ROTATED, ...SAME_PROJECT }))?.message).not.toContain('another project');
   });
 
   test('stays on the machine if nobody says that the new keys are of the same project, or only a repository does', async () => {
     await rotate();
     await runOnce('startup', { env: ROTATED }, other);
     const project = join(workplace.home, 'work');
-    writeFolderSettings(project, FIRST);
-    const env = { ...workplace.env, ...ROTATED, ...FIRST, CLAUDE_PROJECT_DIR: project };
+    writeFolderSettings(project, SAME_PROJECT);
+    const env = { ...workplace.env, ...ROTATED, ...SAME_PROJECT, CLAUDE_PROJECT_DIR: project };
     other.addTurn();
     await run(['hook'], env, JSON.stringify(other.payload('Stop')), { cwd: project });
     expect(turns().filter((turn) => turn.startsWith('a'))).toEqual(['a Turn 1 with words']);
   });
+});
+
+test('a folder with keys of another project has a destination of its own', async () => {
+  const destinationOf = async (keys: Environment) => {
+    const { destination } = await readSettings({ ...workplace.env, ...SAME_PROJECT, ...keys });
+    return destination && fingerprint(destination);
+  };
+  const [first, rotated, another] = await Promise.all([
+    destinationOf({}),
+    destinationOf(ROTATED),
+    destinationOf({ LANGFUSE_PUBLIC_KEY: 'pk-lf-another', LANGFUSE_SECRET_KEY: 'sk-lf-another' }),
+  ]);
+  expect(rotated).toBe(first);
+  expect(another).not.toBe(first);
 });
 
 describe('install with new keys', () => {
@@ -112,27 +128,28 @@ describe('install with new keys', () => {
     return newcomer.run(['install', '--yes', '--public-key', publicKey, '--secret-key-stdin'], secretKey);
   };
 
-  test('of the same project notes its first key, also when it is repeated', async () => {
+  test('of the same project notes the keys of both, also when it is repeated', async () => {
     const { stdout } = await renew();
     expect(stdout).toContain('The new keys are of the same project: what waits for the old ones is sent with them.\n');
-    const expected = { ...ROTATED, ...FIRST, TRACE_TO_LANGFUSE: 'true', LANGFUSE_BASE_URL: newcomer.server.url };
+    const keys = { CC_LANGFUSE_PROJECT_KEYS: `${PUBLIC_KEY},${publicKey}` };
+    const expected = { ...ROTATED, ...keys, TRACE_TO_LANGFUSE: 'true', LANGFUSE_BASE_URL: newcomer.server.url };
     expect(variables()).toEqual(expected);
     expect((await renew()).stdout).not.toContain('same project');
     expect(variables()).toEqual(expected);
   });
 
   test('that do not tell their project says what to add', async () => {
-    expect((await renew(false)).stdout).toContain(`\n"CC_LANGFUSE_FIRST_PUBLIC_KEY": "${PUBLIC_KEY}"\n`);
-    expect(variables()).not.toHaveProperty('CC_LANGFUSE_FIRST_PUBLIC_KEY');
+    expect((await renew(false)).stdout).toContain(`\n"CC_LANGFUSE_PROJECT_KEYS": "${PUBLIC_KEY},${publicKey}"\n`);
+    expect(variables()).not.toHaveProperty('CC_LANGFUSE_PROJECT_KEYS');
   });
 
-  test('of another project forgets the first key', async () => {
+  test('of another project forgets those of the first one', async () => {
     await renew();
     const another = await Newcomer.arrive();
     try {
       const { exitCode } = await newcomer.install('--base-url', another.server.url);
       expect(exitCode).toBe(0);
-      expect(variables()).not.toHaveProperty('CC_LANGFUSE_FIRST_PUBLIC_KEY');
+      expect(variables()).not.toHaveProperty('CC_LANGFUSE_PROJECT_KEYS');
     } finally {
       await another.close();
     }

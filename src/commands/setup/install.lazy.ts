@@ -16,6 +16,7 @@ import {
 } from '../../config/claude-settings.js';
 import { saveInstalledDestination } from '../../config/installed-destinations.js';
 import { programInForce, programsFolder } from '../../config/installed-program.js';
+import { splitList } from '../../config/setting-formats.js';
 import { readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
 import { langfuseId } from '../../langfuse/endpoint.js';
@@ -146,7 +147,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   }
   const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known, given) : undefined;
   const rotation = checked ? planRotation(checked, block, env) : {};
-  const { CC_LANGFUSE_FIRST_PUBLIC_KEY: firstPublicKey } = rotation;
+  const [firstPublicKey] = splitList(rotation.CC_LANGFUSE_PROJECT_KEYS ?? '');
   const checkedConfig = checked && { ...buildLangfuseConfig(checked), firstPublicKey };
   if (checkedConfig && checked.connection !== undefined)
     saveIngestionOnly(stateFolder(env), fingerprint(checkedConfig), checked.isForIngestion ?? false);
@@ -179,19 +180,23 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
 }
 
 interface Rotation {
-  readonly CC_LANGFUSE_FIRST_PUBLIC_KEY?: string | undefined;
+  readonly CC_LANGFUSE_PROJECT_KEYS?: string | undefined;
 }
 
-/** If the new keys are known to be of the same project as those in the file, the project keeps its first public key. */
+/** If the new keys are known to be of the same project as those in the file, that is noted. */
 function planRotation(checked: CheckedCredentials, block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv): Rotation {
   const earlier = readCredentials(block);
   if (earlier.publicKey === undefined || isSameKey(checked, earlier)) return {};
-  const firstPublicKey = block.CC_LANGFUSE_FIRST_PUBLIC_KEY?.trim() || earlier.publicKey;
-  const config = { ...buildLangfuseConfig(checked), firstPublicKey };
+  const keys = listProjectKeys(block, earlier.publicKey, checked);
+  const config = { ...buildLangfuseConfig(checked), firstPublicKey: keys[0] };
   const page = readProjectPage(stateFolder(env), langfuseId(config));
   const isSameProject = checked.project !== undefined && page === projectUrl(config, checked.project.id);
-  // The name of another project must not stay.
-  return { CC_LANGFUSE_FIRST_PUBLIC_KEY: isSameProject ? firstPublicKey : undefined };
+  // The keys of another project must not stay.
+  return { CC_LANGFUSE_PROJECT_KEYS: isSameProject ? keys.join() : undefined };
+}
+
+function listProjectKeys(block: NodeJS.ProcessEnv, earlier: string, { publicKey }: Credentials): string[] {
+  return [...new Set([...splitList(block.CC_LANGFUSE_PROJECT_KEYS ?? ''), earlier, publicKey])];
 }
 
 function isSameKey({ publicKey, baseUrl }: Credentials, earlier: Partial<Credentials>): boolean {
@@ -201,11 +206,11 @@ function isSameKey({ publicKey, baseUrl }: Credentials, earlier: Partial<Credent
 function describeRotation(checked: CheckedCredentials, block: NodeJS.ProcessEnv, rotation: Rotation): void {
   const { publicKey, baseUrl = DEFAULT_URL } = readCredentials(block);
   if (publicKey === undefined || publicKey === checked.publicKey || baseUrl !== checked.baseUrl) return;
-  if (rotation.CC_LANGFUSE_FIRST_PUBLIC_KEY !== undefined)
+  if (rotation.CC_LANGFUSE_PROJECT_KEYS !== undefined)
     printStdout('The new keys are of the same project: what waits for the old ones is sent with them.');
   else if (checked.project === undefined)
     printStdout(`Turns may wait for the old keys. If the new ones are of the same project, add to the env block of that file:
-"CC_LANGFUSE_FIRST_PUBLIC_KEY": "${block.CC_LANGFUSE_FIRST_PUBLIC_KEY?.trim() || publicKey}"`);
+"CC_LANGFUSE_PROJECT_KEYS": "${listProjectKeys(block, publicKey, checked).join()}"`);
 }
 
 /** If the user does not want that, or it cannot be done, a warning says at the end who can read the key. */

@@ -44,7 +44,7 @@ function* checkPending({ store, stateFolder, now, settings }: StateFiles & Setti
     yield about('pending', { sessionId, since: new Date(since).toISOString(), attempts, reason }).warning(
       `${sessionId} ${age}, ${plural(attempts, 'attempt')}${isElsewhere ? ', for another project' : ''}: ${reason}`,
       hasWorked
-        ? 'set the keys and the server of its project, or CC_LANGFUSE_FIRST_PUBLIC_KEY if these are its new keys; then the next hook sends it'
+        ? 'set the keys and the server of its project, or CC_LANGFUSE_PROJECT_KEYS if these are its new keys; then the next hook sends it'
         : `${ownCommand()} backfill ${sessionId} (the next hook ${isElsewhere ? 'in its folder ' : ''}sends it, too)`,
     );
   }

@@ -14,7 +14,7 @@ export interface ShownCommand {
 }
 
 const COMMAND = /^ {2}(\w+) {2,}(\S.*)$/gm;
-const OPTION = /^ {2}(?:-(\w), )?--([\w-]+)( <[^>]+>)?\S*(?: {2,}|\n {4,})?(\S.*)?$/gm;
+const OPTION = /^ {2}(?:-(\w), )?--([\w-]+)( <[^>]+>)?\S*(?: \[\S+\])?(?: {2,}|\n {4,})?(\S.*)?$/gm;
 const WORDS = /^usage: cc-langfuse \w+ (\w+(?:\|\w+)+)/;
 
 /** Reads commands and options from the texts of `--help`, by command; the program's own has an empty name. */

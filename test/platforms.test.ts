@@ -266,6 +266,6 @@ test('npm is a script of the shell on Windows: upgrade gives it nothing that nee
     vi.doUnmock('../src/config/settings-paths.js');
   }
   expect(calls).toEqual([
-    { args: ['npm', 'view', 'cc-langfuse', 'version', '--json'], shell: true, prefix: undefined },
+    { args: ['npm', 'view', 'cc-langfuse', 'version', '--json', '--fetch-retries=0'], shell: true, prefix: undefined },
   ]);
 });

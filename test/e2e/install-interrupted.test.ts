@@ -98,7 +98,7 @@ test('while the program is replaced again and again, every hook is silent, and e
 test('on a full disk install fails with one line, and the program in force stays (needs the right to mount)', async ({
   skip,
 }) => {
-  const unmount = mount(join(newcomer.home, '.claude'), 'size=1200k') ?? skip();
+  const unmount = mount(join(newcomer.home, '.claude'), 'size=1600k') ?? skip();
   try {
     expect((await newcomer.install()).exitCode).toBe(0);
     const settings = newcomer.settings;

@@ -49,7 +49,11 @@ describe('a terminal', () => {
     write();
     workplace.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 418 });
     await workplace.backfill('--all');
-    expect(await screenOf(60, 'sessions')).toEqual([
+    const [list, deletion = ''] = (await screenOf(60, 'sessions'))
+      .join('\n')
+      .split(/\n(?=\d+ sessions? is not wholly)/);
+    expect(deletion).toMatch(/^1 session is not wholly in Langfuse; Claude Code deletes it after 2\d{3}-/);
+    expect(list?.split('\n')).toEqual([
       'question 1',
       `  ${sessionIdOf(1)}  /home/dev/long-name…`,
       '  2026-10-01 12:00 – 2026-10-02 13:30 · pending (… · $0.0047',

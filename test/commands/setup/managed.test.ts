@@ -200,7 +200,7 @@ esac
     const before = read();
     expect(await upgrade()).toBe(0);
     expect(calls()).toEqual([
-      'view cc-langfuse version --json',
+      'view cc-langfuse version --json --fetch-retries=0',
       `${folder} install --global --ignore-scripts cc-langfuse@${NEWER}`,
     ]);
     expect(printed).toContain(`installed ${NEWER} in ${folder}, in place of ${version}\n`);

@@ -68,14 +68,15 @@ export type KeyCheck =
 const KEY_CHECK_TIMEOUT_MS = 10_000;
 
 /** Tries the keys, by reading and by writing, without storing anything on the server. */
-export async function checkKeys(langfuse: LangfuseConfig): Promise<KeyCheck> {
+export async function checkKeys(langfuse: LangfuseConfig, { triesWriting = true } = {}): Promise<KeyCheck> {
   const limits = { deadline: Date.now() + KEY_CHECK_TIMEOUT_MS };
   try {
     const read = await fetchProject(langfuse, limits);
     const { status, project } = read;
     if (!isRefusal(status) && (status !== 200 || !project))
       return { kind: 'no Langfuse', problem: describeNoLangfuse(langfuse, status) };
-    const write = await tryWriting(langfuse, limits);
+    // Keys that are refused to read can be for ingestion only.
+    const write = triesWriting || !project ? await tryWriting(langfuse, limits) : undefined;
     const refusal = write && isRefusal(write.status) ? write : undefined;
     if (project && refusal)
       return { kind: 'only reads', status: refusal.status, project, problem: describeOnlyReading(project, refusal) };

@@ -127,12 +127,18 @@ describe('with keys for ingestion only', () => {
   });
 });
 
-test('keys that only read are refused by install and backfill, which name the kinds that suffice', async () => {
+test('keys that only read are refused by install, and send nothing: each names the kinds that suffice', async () => {
   permit({ mayRead: true, mayWrite: false });
   const words = 'Access denied - insufficient permissions for this endpoint';
   const problem = `these keys read project "Embedded", but may not write to it (403): "${words}"; sending needs keys with full access, or for ingestion`;
   writeNthSession(workplace.projects, 3);
-  expect(await ended('backfill', '--all', '--yes')).toEqual(failed(problem));
+  // A backfill writes nothing to try the keys: one that has nothing to send sends nothing.
+  expect(await ended('backfill', '--all', '--yes')).toMatchObject({
+    exitCode: 1,
+    stdout: expect.stringContaining(
+      `the server refuses the keys (403): "${words}"; sending needs keys with full access`,
+    ),
+  });
   const newcomer = await Newcomer.arrive();
   newcomer.server.keys.set(`${PUBLIC_KEY}:${SECRET_KEY}`, { mayRead: true, mayWrite: false });
   expect(await newcomer.install()).toMatchObject(failed(`${problem}; nothing was changed`));
@@ -144,7 +150,7 @@ test("a project's name does not control the terminal", async () => {
   const body = JSON.stringify({ data: [{ id: 'p-1', name: 'Bell\u0007\u001b[2J\nand \u202e more' }] });
   workplace.server.misbehave = ({ method }) => (method === 'GET' ? { status: 200, body } : undefined);
   writeNthSession(workplace.projects, 3);
-  const { stderr } = await ended('backfill', '--all', '--yes');
+  const { stderr } = await ended('dashboard', '--yes');
   expect(stderr).toMatch(/^cc-langfuse: these keys read project "Bell \[2J and more", but may not write/);
 });
 

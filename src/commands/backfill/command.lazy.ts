@@ -154,7 +154,7 @@ function findPage(target: Target, project: { readonly id: string } | undefined, 
 
 /** Returns the project that the keys belong to. A wrong key is better reported now than after an hour of reading. */
 async function findProject(config: LangfuseConfig, folder: string) {
-  const check = await checkKeys(config);
+  const check = await checkKeys(config, { triesWriting: false });
   if ('status' in check) throw new Error(`${check.problem}; ${adviseOnRefusal(check.status)}`);
   if (check.kind === 'unreachable') throw new Error(check.problem);
   const isTried = check.kind === 'only writes' || check.kind === 'accepted';

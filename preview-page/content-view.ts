@@ -1,5 +1,5 @@
 import { contentToText } from '../src/commands/preview/text.js';
-import { isRecord, type Json, parseJson } from '../src/shared/json.js';
+import { isRecord, type Json, parseJson, withoutUndefined } from '../src/shared/json.js';
 import { compareTexts, renderDiff, splitDiff } from './diff-view.js';
 import { element } from './dom.js';
 import { renderMarkdown } from './markdown-view.js';
@@ -45,7 +45,7 @@ function renderMessage({ role, name, content, thinking, tool_calls: calls }: Mes
   );
 }
 
-/** Models write Markdown. What a person has typed is shown as it was typed, and what a tool has returned as it is. */
+/** Models write Markdown. Prompts and tool results are shown as plain text. */
 export function renderWords(role: string, text: string, query: string): HTMLElement | undefined {
   if (text === '') return undefined;
   return role === 'assistant' ? renderMarkdown(text, query) : renderResult(text, query);
@@ -64,7 +64,7 @@ function renderCall(call: Record<string, unknown>, query: string): HTMLElement {
 
 function renderFields({ old_string: before, new_string: after, ...others }: Record<string, unknown>, query: string) {
   const isEdit = typeof before === 'string' && typeof after === 'string';
-  const fields = { ...others, ...(isEdit ? {} : onlyDefined({ old_string: before, new_string: after })) };
+  const fields = { ...others, ...(isEdit ? {} : withoutUndefined({ old_string: before, new_string: after })) };
   const rows = Object.entries(fields).map(([name, value]) =>
     renderField(name, renderText(toText(value), query), query),
   );
@@ -74,10 +74,6 @@ function renderFields({ old_string: before, new_string: after, ...others }: Reco
 
 function renderField(name: string, value: HTMLElement, query: string): HTMLElement {
   return element('div', {}, element('dt', {}, ...markMatches(name, query)), element('dd', {}, value));
-}
-
-function onlyDefined(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 export function toText(value: unknown): string {

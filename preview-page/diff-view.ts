@@ -1,3 +1,4 @@
+import { countSameEnds } from '../src/shared/same-ends.js';
 import { element } from './dom.js';
 import { markMatches, renderFolded } from './text-view.js';
 
@@ -41,11 +42,7 @@ export function splitDiff(text: string): { readonly before: string; readonly dif
 /** Writes an edit as a diff. Both texts begin and end with what stays the same. */
 export function compareTexts(before: string, after: string): string {
   const [removed, added] = [before.split('\n'), after.split('\n')];
-  const shorter = Math.min(removed.length, added.length);
-  let head = 0;
-  while (head < shorter && removed[head] === added[head]) head += 1;
-  let tail = 0;
-  while (tail < shorter - head && removed.at(-1 - tail) === added.at(-1 - tail)) tail += 1;
+  const { head, tail } = countSameEnds(removed, added);
   const same = (line: string) => ` ${line}`;
   return [
     ...removed.slice(0, head).map(same),

@@ -1,7 +1,7 @@
 import { groupBy } from '../shared/group-by.js';
 import { GROUP_OF_KIND, TOKEN_KINDS, type TokenGroup } from '../transcript/file/token-kinds.js';
 import { listAllSteps, type PlacedStep, selectPricedSteps } from './account-steps.js';
-import { findPriceFactor, type LearnedPrice, learnPrices, priceGroup } from './learn-prices.js';
+import { findPriceFactor, learnPrices, listKnownPrices, priceGroup } from './learn-prices.js';
 import { addUsed, mapUsed, type SessionUsage, USED_KINDS, type Use, type Used } from './session-usage.js';
 
 /** What something cost, or a sum of that. */
@@ -100,16 +100,7 @@ function learnKnownPrices(steps: readonly PlacedStep[]): Prices {
       counts.set(priceGroup(step), count);
       return count <= STEPS_TO_LEARN_FROM;
     });
-  return new Map(
-    learnPrices(newest).map(({ prices = {}, ...learned }) => [
-      priceGroup(learned),
-      new Map(
-        Object.entries<LearnedPrice>(prices).flatMap(([kind, price]) =>
-          price.state === 'known' ? [[kind, price.price] as const] : [],
-        ),
-      ),
-    ]),
-  );
+  return new Map(learnPrices(newest).map((learned) => [priceGroup(learned), new Map(listKnownPrices(learned))]));
 }
 
 function priceUse(use: Use, prices: Prices): Costs {

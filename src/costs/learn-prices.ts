@@ -139,6 +139,14 @@ function describeUnknown({ unknowns }: Solution, index: number): LearnedPrice {
   return { state: 'known', price: roundWithin(value * MILLION, error * MILLION) / MILLION };
 }
 
+/** Lists the kinds whose price is known, with it. */
+export function listKnownPrices({ prices }: Pick<LearnedPrices, 'prices'>): (readonly [CountedKind, number])[] {
+  return COUNTED_KINDS.flatMap((kind) => {
+    const price = prices?.[kind];
+    return price?.state === 'known' ? [[kind, price.price] as const] : [];
+  });
+}
+
 export const MILLION = 1_000_000;
 
 export const KIND_NAMES: { readonly [kind in CountedKind]: string } = {

@@ -14,6 +14,7 @@ import {
   type LearnedPrice,
   type LearnedPrices,
   learnPrices,
+  listKnownPrices,
 } from '../../costs/learn-prices.js';
 import { readAllUsage } from '../../costs/read-usage.js';
 import { defineModel, fetchModels, type Model, type ModelDefinition } from '../../langfuse/models.js';
@@ -105,15 +106,10 @@ function toRecord(plan: Plan, learned: readonly LearnedPrices[], langfuse: Langf
     model: plan.model,
     conclusion: conclude(plan, new Map(), langfuse),
     definition: plan.definition,
-    learned: learned.map(({ isFast, steps, misfits, prices }) => ({
-      fast: isFast,
-      accountLines: steps - misfits,
-      prices: Object.fromEntries(
-        COUNTED_KINDS.flatMap((kind) => {
-          const price = prices?.[kind];
-          return price?.state === 'known' ? [[kind, price.price]] : [];
-        }),
-      ),
+    learned: learned.map((each) => ({
+      fast: each.isFast,
+      accountLines: each.steps - each.misfits,
+      prices: Object.fromEntries(listKnownPrices(each)),
     })),
   };
 }

@@ -1,4 +1,4 @@
-import { IN_US_TIMES, KIND_NAMES, type LearnedPrices, MILLION } from '../../costs/learn-prices.js';
+import { IN_US_TIMES, KIND_NAMES, type LearnedPrices, listKnownPrices, MILLION } from '../../costs/learn-prices.js';
 import {
   addTiersForUs,
   buildTiers,
@@ -118,13 +118,9 @@ function explainMissing(model: string, learned: LearnedPrices | undefined): stri
 const PRICED_KINDS = COUNTED_KINDS.filter((kind) => kind !== 'web_search_requests');
 const NEEDED: ReadonlySet<CountedKind> = new Set<CountedKind>(['input', 'output']);
 
-function listKnown({ prices }: LearnedPrices): { [kind: string]: number } {
-  return Object.fromEntries(
-    PRICED_KINDS.flatMap((kind) => {
-      const price = prices?.[kind];
-      return price?.state === 'known' ? [[kind, price.price]] : [];
-    }),
-  );
+/** A web search has a fee of its own. */
+function listKnown(learned: LearnedPrices): { [kind: string]: number } {
+  return Object.fromEntries(listKnownPrices(learned).filter(([kind]) => kind !== 'web_search_requests'));
 }
 
 /** The prices of the kinds that have a standard price; undefined if one of them is not known. */

@@ -1,4 +1,5 @@
 import { isRecord } from '../../shared/json.js';
+import { countSameEnds } from '../../shared/same-ends.js';
 import type { Hunk } from '../../transcript/file/schema.js';
 import type { ToolCall } from '../../transcript/turns/turn.js';
 import type { Redact } from '../redaction/redact.js';
@@ -93,11 +94,7 @@ function plus(a: Changes, b: Changes): Changes {
 function compareEdit({ old_string: before, new_string: after }: Record<string, unknown>): Changes {
   const removed = splitLines(before);
   const added = splitLines(after);
-  const shorter = Math.min(removed.length, added.length);
-  let head = 0;
-  while (head < shorter && removed[head] === added[head]) head += 1;
-  let tail = 0;
-  while (tail < shorter - head && removed.at(-1 - tail) === added.at(-1 - tail)) tail += 1;
+  const { head, tail } = countSameEnds(removed, added);
   return { files: 1, added: added.length - head - tail, removed: removed.length - head - tail };
 }
 

@@ -70,10 +70,7 @@ export function addFigures(before: Figures, turn: Turn): Figures {
     commits: [...new Set([...before.commits, ...commits])],
     pullRequest: operations.findLast(({ pr }) => pr?.url !== undefined)?.pr?.url ?? before.pullRequest,
     compactions: before.compactions + notes.filter(({ kind }) => kind === 'compaction').length,
-    contextTokens: responses.reduce(
-      (last, { usage }) => describeContext(usage).context_tokens ?? last,
-      before.contextTokens,
-    ),
+    contextTokens: countLastContext(responses) ?? before.contextTokens,
     time: addTime(before.time, turn, prompts[0].at),
     hookMs: addHooks(before.hookMs, hooks),
     endTime: times.reduce((latest, time) => Math.max(latest, time), before.endTime),
@@ -81,6 +78,14 @@ export function addFigures(before: Figures, turn: Turn): Figures {
     used: listUsed(turn, before.used),
     lacksOutputTokens: before.lacksOutputTokens || responses.some(mayLackOutputTokens),
   };
+}
+
+function countLastContext(responses: readonly Response[]): number | undefined {
+  for (const { usage } of responses.toReversed()) {
+    const { context_tokens: tokens } = describeContext(usage);
+    if (tokens !== undefined) return tokens;
+  }
+  return undefined;
 }
 
 function addHooks(before: Figures['hookMs'], hooks: Turn['hooks']): Figures['hookMs'] {

@@ -19,12 +19,13 @@ export interface SessionState {
   readonly strays: number;
 }
 
-/** Finds the states of many sessions: the settings of each folder are read once. */
+/** Finds the states of many sessions: each once, and once the settings of each folder. */
 export class SessionStates {
   readonly #store: StateStore;
   readonly #shell: NodeJS.ProcessEnv;
   readonly #destination: string | undefined;
   readonly #folders = new Map<string, FolderSettings>();
+  readonly #known = new Map<string, SessionState>();
 
   /** Without a destination, a session's state is how far it was sent where it was sent last. */
   constructor(store: StateStore, shell: NodeJS.ProcessEnv, destination: string | undefined) {
@@ -34,6 +35,12 @@ export class SessionStates {
   }
 
   async find(session: SessionOverview): Promise<SessionState> {
+    const state = this.#known.get(session.path) ?? (await this.#look(session));
+    this.#known.set(session.path, state);
+    return state;
+  }
+
+  async #look(session: SessionOverview): Promise<SessionState> {
     const entry = attempt(() => this.#read(session.sessionId));
     const [folder = ''] = session.folders;
     const there = this.#folders.get(folder) ?? (await readCommandSettings(this.#shell, folder));

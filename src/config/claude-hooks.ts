@@ -13,6 +13,11 @@ export const HOOK_SECONDS = listSeconds('install');
 /** The event for turns that are to be seen while they run. Its hook starts a process in the background, and nobody waits for that. */
 export const LIVE_HOOK_SECONDS = listSeconds('install --live');
 
+/** The events of an installation that shows turns while they run, or only when they have ended. */
+export function hookSeconds(isLive: boolean): typeof HOOK_SECONDS {
+  return { ...HOOK_SECONDS, ...(isLive && LIVE_HOOK_SECONDS) };
+}
+
 function listSeconds(by: string): { readonly [event: string]: number } {
   const events = Object.entries(HOOK_EVENTS).filter(([, { registeredBy }]) => registeredBy === by);
   return Object.fromEntries(events.map(([event, { seconds }]) => [event, seconds]));

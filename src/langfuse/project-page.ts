@@ -29,8 +29,7 @@ export function findKnownPage({ id, langfuse }: Target, stateFolder: string): st
 export async function askForProjectPage(langfuse: LangfuseConfig, stateFolder: string): Promise<string> {
   const check = await checkKeys(langfuse);
   if ('project' in check) return saveProject(langfuse, check.project.id, stateFolder);
-  const isKnownByUser = check.kind === 'only writes';
-  throw new Error(isKnownByUser ? `${check.problem}; ${NAME_PROJECT}` : check.problem);
+  throw new Error(check.kind === 'only writes' ? `${check.problem}; ${NAME_PROJECT}` : check.problem);
 }
 
 const NAME_PROJECT = 'name the project once with --project-id (the id in the address of its page)';

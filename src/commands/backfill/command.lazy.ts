@@ -8,7 +8,6 @@ import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCleanupDays, readSettingsFiles } from '../../config/claude-settings.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
-
 import { adviseOnKeys } from '../../config/missing-keys.js';
 import { type LangfuseConfig, readSettings, type Settings } from '../../config/settings.js';
 import { goesSoon, SOON_DAYS } from '../../export/deletion.js';

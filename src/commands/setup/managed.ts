@@ -8,7 +8,7 @@ import {
   findOwnHooks,
   HOOK_SECONDS,
   type HookCommand,
-  LIVE_HOOK_SECONDS,
+  hookSeconds,
   portableCommand,
 } from '../../config/claude-hooks.js';
 import { envBlock, readSettingsAt } from '../../config/claude-settings.js';
@@ -60,8 +60,7 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
     given.secretKey === undefined
       ? undefined
       : await checkKnownCredentials({ ...given, headers: await readGatewayHeaders(env) });
-  writeForEveryone(change);
-  if (mayKeepCompiled(program)) keepCompiled(program);
+  writeForEveryone(change, program);
   if (checked?.connection !== undefined) printStdout(checked.connection);
   if (change.before === change.after) printStdout(`${path} is up to date; nothing was changed`);
   else printStdout(`registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}, for everyone on this machine`);
@@ -80,14 +79,11 @@ export function planManagedUpgrade(isPrinted: boolean, env: NodeJS.ProcessEnv): 
   const isPortable = own.some(({ event, command }) => command === portableCommand(event).command);
   const commandFor = isPortable ? portableCommand : chooseCommands(findProgram(), isPrinted, env);
   const isLive = envBlock(content).CC_LANGFUSE_LIVE === 'true';
-  const events = { ...HOOK_SECONDS, ...(isLive && LIVE_HOOK_SECONDS) };
-  return planChange(path, (text) => addToSettings(text, commandFor, {}, events));
+  return planChange(path, (text) => addToSettings(text, commandFor, {}, hookSeconds(isLive)));
 }
 
 export function writeManagedUpgrade(change: SettingsChange): void {
-  writeForEveryone(change);
-  const program = findProgram();
-  if (mayKeepCompiled(program)) keepCompiled(program);
+  writeForEveryone(change, findProgram());
   if (change.before === change.after) printStdout(`${change.path} is up to date; nothing was changed in it`);
   else printStdout(`registered the hooks of ${version} in ${change.path}, for everyone on this machine`);
 }
@@ -109,7 +105,8 @@ function chooseCommands(program: string, isPrinted: boolean, env: NodeJS.Process
   return portableCommand;
 }
 
-function writeForEveryone(change: SettingsChange): void {
+/** Writes the settings, and compiles the program that they start. */
+function writeForEveryone(change: SettingsChange, program: string): void {
   try {
     writeChange(change, { keepsBackup: false, isShared: true });
   } catch (error) {
@@ -118,6 +115,7 @@ function writeForEveryone(change: SettingsChange): void {
       `${(error as Error).message}${isRoot ? '' : '; run it as an administrator (sudo), or use --print'}`,
     );
   }
+  if (mayKeepCompiled(program)) keepCompiled(program);
 }
 
 function checkKeysGiven({ given: { publicKey, secretKey }, secretKeyCommand }: ManagedRequest): void {

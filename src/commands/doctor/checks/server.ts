@@ -1,7 +1,7 @@
 import { formatDuration } from '../../../cli/format.js';
 import { ownCommand } from '../../../cli/own-command.js';
 import type { LangfuseConfig } from '../../../config/settings.js';
-import { resolveSecretKey } from '../../../langfuse/endpoint.js';
+import { CORRECT_URL, resolveSecretKey } from '../../../langfuse/endpoint.js';
 import { type Http, isRefusal, type NoResponseError, requestOnce } from '../../../langfuse/http/client.js';
 import { postEvents } from '../../../langfuse/ingestion/ingestion-transport.lazy.js';
 import { findTarget } from '../../../langfuse/open-destination.js';
@@ -83,10 +83,7 @@ function checkEndpoint(url: string, { status, version, location }: HealthAnswer)
     return endpoint.broken(message, 'set LANGFUSE_BASE_URL to the address that it redirects to');
   }
   if (status >= 500) return endpoint.broken(`${url} returns errors (${status})`, 'wait, or ask whoever runs it');
-  return endpoint.broken(
-    `${url} is not Langfuse (${status})`,
-    "set LANGFUSE_BASE_URL to the address of your project's page in a browser",
-  );
+  return endpoint.broken(`${url} is not Langfuse (${status})`, CORRECT_URL);
 }
 
 function findRedirectTarget(location: string | undefined, url: string): string | undefined {

@@ -162,10 +162,13 @@ function findDestination(values: SettingValues, bad: ReadonlySet<SettingName>): 
   const secretKey = values.LANGFUSE_SECRET_KEY ?? (command === undefined ? undefined : runOnce(command));
   if (publicKey === undefined || secretKey === undefined) return undefined;
   if (bad.has('LANGFUSE_BASE_URL') || bad.has('CC_LANGFUSE_HEADERS')) return undefined;
-  // They say nothing of keys that are not among them, such as those of another folder.
-  const [firstPublicKey] = projectKeys.includes(publicKey) ? projectKeys : [];
-  const keys = { publicKey, firstPublicKey, secretKey };
+  const keys = { publicKey, firstPublicKey: findFirstKey(publicKey, projectKeys), secretKey };
   return { kind: 'langfuse', baseUrl, projectId, ...keys, headers: gatewayHeaders, transport };
+}
+
+/** They say nothing of a key that is not among them, such as that of another folder. */
+export function findFirstKey(publicKey: string, projectKeys: readonly string[]): string | undefined {
+  return projectKeys.includes(publicKey) ? projectKeys[0] : undefined;
 }
 
 /** Most runs that have nothing to send never need the key. A command may ask the user to unlock something, so it runs once. */

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readSettings } from '../../src/config/settings.js';
@@ -136,6 +137,9 @@ describe('install with new keys', () => {
     expect(variables()).toEqual(expected);
     expect((await renew()).stdout).not.toContain('same project');
     expect(variables()).toEqual(expected);
+    // The page of the project is known by its first key.
+    const pages = readFileSync(join(newcomer.home, '.claude', 'state', 'cc-langfuse_projects.json'), 'utf8');
+    expect(Object.keys(JSON.parse(pages))).toHaveLength(1);
   });
 
   test('that do not tell their project says what to add', async () => {

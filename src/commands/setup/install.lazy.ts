@@ -6,7 +6,7 @@ import { ownCommand } from '../../cli/own-command.js';
 import { canAsk, confirm, noTerminal } from '../../cli/questions.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
-import { HOOK_SECONDS, LIVE_HOOK_SECONDS, portableCommand } from '../../config/claude-hooks.js';
+import { hookSeconds, portableCommand } from '../../config/claude-hooks.js';
 import {
   commandEnvironment,
   envBlock,
@@ -17,7 +17,7 @@ import {
 import { saveInstalledDestination } from '../../config/installed-destinations.js';
 import { programInForce, programsFolder } from '../../config/installed-program.js';
 import { splitList } from '../../config/setting-formats.js';
-import { readSettings } from '../../config/settings.js';
+import { findFirstKey, readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
 import { langfuseId } from '../../langfuse/endpoint.js';
 import { findTarget, fingerprint } from '../../langfuse/open-destination.js';
@@ -116,7 +116,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const block = envBlock(content);
   const { TRACE_TO_LANGFUSE = 'true' } = block;
   const isLive = request.isLive || block.CC_LANGFUSE_LIVE === 'true';
-  const events = { ...HOOK_SECONDS, ...(isLive && LIVE_HOOK_SECONDS) };
+  const events = hookSeconds(isLive);
   const live = isLive ? { CC_LANGFUSE_LIVE: 'true' } : {};
   const plan = (credentials: Partial<Credentials>, user = request.user, rotation: Rotation = {}) => {
     const own = { ...buildVariables(credentials, block), ...buildUserVariables(user, block), ...rotation };
@@ -147,8 +147,11 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   }
   const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known, given) : undefined;
   const rotation = checked ? planRotation(checked, block, env) : {};
-  const [firstPublicKey] = splitList(rotation.CC_LANGFUSE_PROJECT_KEYS ?? '');
-  const checkedConfig = checked && { ...buildLangfuseConfig(checked), firstPublicKey };
+  const projectKeys = splitList({ ...block, ...rotation }.CC_LANGFUSE_PROJECT_KEYS ?? '');
+  const checkedConfig = checked && {
+    ...buildLangfuseConfig(checked),
+    firstPublicKey: findFirstKey(checked.publicKey, projectKeys),
+  };
   if (checkedConfig && checked.connection !== undefined)
     saveIngestionOnly(stateFolder(env), fingerprint(checkedConfig), checked.isForIngestion ?? false);
   if (checkedConfig && checked.project) saveProject(checkedConfig, checked.project.id, stateFolder(env));

@@ -52,7 +52,7 @@ function renderFacts(observation: ShownObservation, turn: ShownTurn): HTMLElemen
   return element('dl', { class: 'fact-list' }, ...items);
 }
 
-/** All of it, as it is sent, for those who look for a field. */
+/** Shows every field of the metadata, unchanged. */
 function renderMetadata(metadata: ShownObservation['metadata'], query: string): HTMLElement[] {
   const fields = Object.keys(metadata).length;
   if (fields === 0) return [];

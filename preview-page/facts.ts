@@ -41,7 +41,7 @@ const asTimes: Format = (value) =>
         .join(', ')
     : asText(value);
 
-/** The metadata that has a name of its own. All of it is below, as it is sent. */
+/** The metadata that gets a label here. The details list every field below. */
 const FACTS: readonly (readonly [name: string, key: ObservationKey, format: Format])[] = [
   ['permission', 'permission', asText],
   ['refused', 'denied', asText],

@@ -3,7 +3,7 @@ import { renderDiff } from './diff-view.js';
 import { element } from './dom.js';
 import { includesQuery, markMatches, renderFolded, renderText } from './text-view.js';
 
-/** The time of marked grows with the square of these, or faster. A text that has more of them is shown as it is. */
+/** marked takes quadratic time or worse in these. Longer texts are shown as plain text. */
 const MAX_CHARS = 10_000;
 const MAX_EMPHASIS_MARKS = 1_000;
 const HAS_TOO_MANY_COLUMNS = /^(?:[^|\n]*\|){50}/m;

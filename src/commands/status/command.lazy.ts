@@ -16,7 +16,8 @@ and backfill ask for.
   --json       print one JSON document on stdout, and nothing else:
                {version, tracing: {on, message, fix?, problems}, destination?,
                here?: {sessionId, turn?, untraced, strays, muted}, newest?,
-               pending: [{sessionId, attempts, reason, since}]}
+               pending: [{sessionId, attempts, reason, since}],
+               unsent?: {sessions, firstDeletedAfter}}
                a turn is {sessionId, title, number, at, traceId, url?}
   --exit-code  end with 1 unless all is well, for scripts
   --help

@@ -6,7 +6,9 @@ import { attempt } from '../shared/attempt.js';
 import { groupBy } from '../shared/group-by.js';
 import { AgentFolders, findAgentFiles, findLegacyAgentFiles } from '../transcript/agents/agent-files.js';
 import { findTranscripts, projectsFolder } from '../transcript/sessions/find-transcripts.js';
-import { addUpResponses, type SessionScan, type SessionUsage, scanSession, USED_KINDS } from './session-usage.js';
+import { addUpResponses } from './add-up.js';
+import { readCauses } from './causes/read-causes.js';
+import { type SessionScan, type SessionUsage, scanSession, USED_KINDS } from './session-usage.js';
 
 /** What is remembered of a session, as long as its files and those of its forks and parents have not changed. */
 interface Remembered {
@@ -31,13 +33,15 @@ interface Reading {
   /** Of what is not remembered, only these transcripts are read, and those from which they were forked. */
   readonly wanted?: readonly string[];
   readonly onUnreadable?: (path: string, error: unknown) => void;
+  /** Whether to find out what each use was for. This takes three times as long. */
+  readonly withCauses?: boolean;
 }
 
 /** Reads what the sessions on disk used. What has not changed since the last time is not read again. */
 export function readAllUsage(
   claudeFolder: string,
   stateFolder: string,
-  { wanted, onUnreadable = () => {} }: Reading = {},
+  { wanted, onUnreadable = () => {}, withCauses = false }: Reading = {},
 ): SessionUsage[] {
   const path = costsPath(stateFolder);
   const remembered = readMemory(path);
@@ -49,7 +53,7 @@ export function readAllUsage(
   // It grows meanwhile.
   for (const transcript of queue) {
     delete memory[transcript];
-    const session = attempt(() => openSession(transcript, legacy));
+    const session = attempt(() => openSession(transcript, legacy, withCauses));
     if (!session) continue;
     const known = remembered[transcript];
     try {
@@ -79,7 +83,7 @@ export function readUsageWithParents(path: string): SessionUsage[] {
   let next: string | undefined = path;
   while (next !== undefined && !scans.some((scan) => scan.path === next)) {
     const current: string = next;
-    const scan = attempt(() => openSession(current, legacy).scan());
+    const scan = attempt(() => openSession(current, legacy, false).scan());
     if (scan) scans.push(scan);
     next = findParentPath(current, scan?.parent);
   }
@@ -96,19 +100,27 @@ function findParentPath(path: string, parent: string | undefined): string | unde
 
 type OpenSession = ReturnType<typeof openSession>;
 
-function openSession(path: string, legacy: AgentFolders) {
+function openSession(path: string, legacy: AgentFolders, withCauses: boolean) {
   const { size, mtimeMs } = lstatSync(path);
   const sessionId = basename(path, '.jsonl');
   const agents = [
     ...findAgentFiles(path),
     ...(legacy.hasLegacyFiles(dirname(path)) ? findLegacyAgentFiles(path, sessionId) : []),
   ];
-  const files = [[size, mtimeMs], ...agents.map(({ agentId, bytes, changedAt }) => [agentId, bytes, changedAt])];
-  return { path, files: files.join(' '), scan: () => scanSession(sessionId, path, agents) };
+  const files = [
+    [size, mtimeMs, withCauses],
+    ...agents.map(({ agentId, bytes, changedAt }) => [agentId, bytes, changedAt]),
+  ];
+  return {
+    path,
+    files: files.join(' '),
+    scan: () => scanSession(sessionId, path, agents),
+    readCauses: () => (withCauses ? readCauses(sessionId, path, agents) : undefined),
+  };
 }
 
-function remember({ files, scan }: OpenSession): Remembered {
-  return { files, relatives: '', usage: addUpResponses(scan(), new Set()) };
+function remember({ files, scan, readCauses }: OpenSession): Remembered {
+  return { files, relatives: '', usage: addUpResponses(scan(), new Set(), readCauses()) };
 }
 
 /** Counts once what forks have copied from their parents. */
@@ -120,7 +132,11 @@ function joinRelatives(memory: Memory, sessions: readonly OpenSession[]): void {
     const seen = new Set<string>();
     const scans = family.map((session) => ({ ...session, scanned: session.scan() }));
     for (const { scanned, ...session } of scans.toSorted((a, b) => compareAges(a.scanned, b.scanned)))
-      memory[session.path] = { files: session.files, relatives: state, usage: addUpResponses(scanned, seen) };
+      memory[session.path] = {
+        files: session.files,
+        relatives: state,
+        usage: addUpResponses(scanned, seen, session.readCauses()),
+      };
   }
 }
 

@@ -32,6 +32,33 @@ export interface Use extends PriceChoice {
   readonly used: Used;
 }
 
+/** What a session used for a task, which is a thread of a turn. A name is empty if there is none. */
+export interface TaskUse extends Use {
+  /** The type of the subagent. */
+  readonly agent: string;
+  readonly skill: string;
+  /** The slash command that began the turn. */
+  readonly command: string;
+  /** The number of the turn; 0 if it is not known. */
+  readonly turn: number;
+}
+
+/** What a session used for a part of what the model read and wrote. */
+export interface PartUse extends Use {
+  /** The tool whose call or result it was, or another part. */
+  readonly part: string;
+  /** Whether the line of the request says which messages it had. */
+  readonly isExact: boolean;
+}
+
+/** What a session used, by what caused it. Each list has all of it. */
+export interface UsageCauses {
+  readonly tasks: readonly TaskUse[];
+  readonly parts: readonly PartUse[];
+  /** Where the prompt of each turn begins in the file, by the turn's number. */
+  readonly prompts: { readonly [turn: number]: number };
+}
+
 /** A line of the account, with the time and the branch of the last response before it. */
 export interface PlacedPoint {
   readonly point: AccountPoint;
@@ -55,6 +82,8 @@ export interface SessionUsage {
   readonly firstPrompt: string | undefined;
   readonly points: readonly PlacedPoint[];
   readonly uses: readonly Use[];
+  /** Undefined unless they were asked for. */
+  readonly causes?: UsageCauses;
 }
 
 /** A session's responses by their ids, before those are left out that are another session's. */
@@ -69,8 +98,6 @@ interface NamedUse {
   readonly usage?: TokenCounts | undefined;
 }
 
-/** No time zone has an offset that is not a multiple of this, so each belongs to one day. */
-export const PERIOD_MS = 15 * 60_000;
 const ASSISTANT = Buffer.from('"assistant"');
 const USER = Buffer.from('"type":"user"');
 
@@ -83,27 +110,16 @@ export function scanSession(sessionId: string, path: string, agents: readonly Ag
   return scan.finish();
 }
 
-/** Adds up the responses that no other session has had before; `seen` has the ids of those, and gets the others. */
-export function addUpResponses({ responses, ...session }: SessionScan, seen: Set<string>): SessionUsage {
-  const uses = new Map<string, Use>();
-  for (const [id, use] of responses) {
-    if (seen.has(id)) continue;
-    seen.add(id);
-    const { at, model, branch, isAgent, isInAccount, isFast, isInUs } = use;
-    const key = JSON.stringify([Math.floor(at / PERIOD_MS), model, branch, isAgent, isInAccount, isFast, isInUs]);
-    const known = uses.get(key);
-    uses.set(key, known ? { ...known, used: addUsed(known.used, use.used) } : use);
-  }
-  return { ...session, uses: [...uses.values()] };
-}
-
 export function addUsed(a: Used, b: Used): Used {
   return mapUsed((kind) => a[kind] + b[kind]);
 }
 
-export function mapUsed(change: (kind: UsedKind) => number): Used {
-  return Object.fromEntries(USED_KINDS.map((kind) => [kind, change(kind)])) as Used;
+export function mapUsed<T>(change: (kind: UsedKind) => T): { readonly [kind in UsedKind]: T } {
+  return Object.fromEntries(USED_KINDS.map((kind) => [kind, change(kind)])) as { readonly [kind in UsedKind]: T };
 }
+
+/** What the id of an advisor has after that of the response. */
+export const ADVISOR = ' advisor ';
 
 class Scan {
   readonly #sessionId: string;
@@ -202,7 +218,7 @@ class Scan {
   #addResponse(line: AssistantLine, isAgent: boolean): string[] {
     const { message = {}, uuid } = line.fields;
     const id = message.id ?? uuid ?? `${this.#sessionId} ${this.#responses.size}`;
-    const advisors = listAdvisorUses(message.usage).map((use, index) => ({ ...use, id: `${id} advisor ${index}` }));
+    const advisors = listAdvisorUses(message.usage).map((use, index) => ({ ...use, id: `${id}${ADVISOR}${index}` }));
     return [{ ...message, id }, ...advisors].flatMap((use) => this.#addUse(use, line, isAgent) ?? []);
   }
 

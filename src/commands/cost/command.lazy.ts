@@ -4,7 +4,7 @@ import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { addUpCosts, listEntries } from '../../costs/cost-book.js';
 import { readAllUsage } from '../../costs/read-usage.js';
-import { PERIOD_MS } from '../../costs/session-usage.js';
+import { PERIOD_MS } from '../../costs/add-up.js';
 import { groupEntries, parseGrouping } from './grouping.js';
 import { renderCsv, toRecord } from './records.js';
 import { describeTotal, renderTable } from './table.js';

@@ -1,0 +1,90 @@
+import { OWN_PARTS } from './causes/parts.js';
+import { NO_CAUSE, type ResponseCause, type SessionCauses } from './causes/read-causes.js';
+import {
+  ADVISOR,
+  addUsed,
+  mapUsed,
+  type PartUse,
+  type SessionScan,
+  type SessionUsage,
+  USED_KINDS,
+  type Use,
+  type UsedKind,
+} from './session-usage.js';
+
+/** No time zone has an offset that is not a multiple of this, so each belongs to one day. */
+export const PERIOD_MS = 15 * 60_000;
+
+/** Adds up the responses that no other session has had before; `seen` has the ids of those, and gets the others. */
+export function addUpResponses(
+  { responses, ...session }: SessionScan,
+  seen: Set<string>,
+  causes?: SessionCauses,
+): SessionUsage {
+  const own = [...responses].filter(([id]) => !seen.has(id));
+  for (const [id] of own) seen.add(id);
+  const usage = { ...session, uses: addUpUses(own.map(([, use]) => use)) };
+  if (!causes) return usage;
+  const tasks = own.map(([id, use]) => {
+    const { agent, skill, command, turn } = findCause(id, causes);
+    return { ...use, agent, skill, command, turn };
+  });
+  const parts = own.flatMap(([id, use]) => splitIntoParts(id, use, causes));
+  return { ...usage, causes: { tasks: addUpUses(tasks), parts: addUpUses(parts), prompts: causes.prompts } };
+}
+
+/** Adds up what differs in nothing but its counts and, within a period, its time. */
+function addUpUses<T extends Use>(all: readonly T[]): T[] {
+  const sums = new Map<string, T>();
+  for (const use of all) {
+    const { at, used: _, ...others } = use;
+    const key = JSON.stringify([Math.floor(at / PERIOD_MS), others]);
+    const known = sums.get(key);
+    sums.set(key, known ? { ...known, used: addUsed(known.used, use.used) } : use);
+  }
+  return [...sums.values()];
+}
+
+function findCause(id: string, { responses }: SessionCauses): ResponseCause {
+  return responses.get(id.split(ADVISOR)[0] ?? id) ?? NO_CAUSE;
+}
+
+/** Splits a use among the parts: into whole tokens, which add up exactly. */
+function splitIntoParts(id: string, use: Use, causes: SessionCauses): PartUse[] {
+  const { shares, isExact } = findCause(id, causes);
+  const isAdvice = id.includes(ADVISOR);
+  const parts = new Map<string, { [kind in UsedKind]?: number }>();
+  for (const kind of USED_KINDS) {
+    const weights = isAdvice ? [] : listWeights(shares, kind);
+    const rest = isAdvice ? OWN_PARTS.advisor : REST[kind];
+    const known = weights.length > 0 ? weights : [{ name: rest, weight: 1 }];
+    for (const { name, count } of splitCount(use.used[kind], known))
+      if (count > 0) parts.set(name, { ...parts.get(name), [kind]: count });
+  }
+  return [...parts].map(([part, used]) => ({ ...use, used: mapUsed((kind) => used[kind] ?? 0), part, isExact }));
+}
+
+/** What uses belong to that no part has a share of. A web search has no tokens: it is what the tool at Anthropic is paid for. */
+const REST: { readonly [kind in UsedKind]: string } = {
+  ...mapUsed(() => OWN_PARTS.unknown),
+  web_search_requests: 'web_search',
+};
+
+function listWeights(shares: ResponseCause['shares'], kind: UsedKind) {
+  return [...shares].flatMap(([name, share]) => {
+    const weight = kind === 'web_search_requests' ? 0 : (share[kind] ?? 0);
+    return weight > 0 ? [{ name, weight }] : [];
+  });
+}
+
+function splitCount(count: number, weights: readonly { readonly name: string; readonly weight: number }[]) {
+  const total = weights.reduce((sum, { weight }) => sum + weight, 0);
+  let sum = 0;
+  let to = 0;
+  return weights.map(({ name, weight }, index) => {
+    const from = to;
+    sum += weight;
+    to = index === weights.length - 1 ? count : Math.round((sum * count) / total);
+    return { name, count: to - from };
+  });
+}

@@ -1,0 +1,85 @@
+import { isRecord } from '../../shared/json.js';
+import type { Block } from '../../transcript/file/content.js';
+import type { TokenCounts } from '../../transcript/file/schema.js';
+import type { AnsweredMessage } from '../../transcript/turns/turn.js';
+
+/** The parts of a context, and of what is written, that belong to no tool. */
+export const OWN_PARTS = {
+  start: '(system prompt, tools, memory)',
+  system: '(system prompt)',
+  tools: '(tool definitions)',
+  memory: '(memory and reminders)',
+  prompts: '(prompts)',
+  answers: '(answers)',
+  thinking: '(thinking)',
+  summary: '(summary)',
+  hooks: '(hooks)',
+  advisor: '(advisor)',
+  unknown: '(not known)',
+} as const;
+
+/** The tokens of a tool's calls and results, or of something else in the context. */
+export interface Part {
+  readonly name: string;
+  readonly tokens: number;
+}
+
+export function addUpTokens(parts: readonly Part[]): number {
+  return parts.reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+export function isThought({ name }: Part): boolean {
+  return name === OWN_PARTS.thinking;
+}
+
+/** What came to the model: a result, a prompt, or what a hook says. */
+export function toPart(message: AnsweredMessage): Part {
+  if (message.role === 'tool')
+    return { name: message.toolName ?? OWN_PARTS.unknown, tokens: estimateTokens(message.content) };
+  const name = message.isFromHook ? OWN_PARTS.hooks : OWN_PARTS.prompts;
+  return { name, tokens: estimateTokens([message.content, message.media ?? []]) };
+}
+
+/**
+ * Lists the parts of what a response has written, which have all its output tokens. If nothing says how much was thought, thoughts
+ * share them with the rest by their lengths, and hidden ones get what the rest does not explain.
+ */
+export function listWritten(blocks: readonly Block[], usage: TokenCounts = {}): Part[] {
+  const { output_tokens: total = 0, output_tokens_details: details } = usage;
+  const parts = blocks.map(toWritten);
+  const others = parts.filter((part) => !isThought(part));
+  const [length, shown] = [addUpTokens(others), addUpTokens(parts.filter(isThought))];
+  const isHidden = parts.length > others.length && shown === 0;
+  const estimated = isHidden ? Math.max(0, total - length) : (total * shown) / (shown + length || 1);
+  const thought = length === 0 && shown > 0 ? total : Math.min(total, details?.thinking_tokens || estimated);
+  const rest =
+    length > 0
+      ? others.map(({ name, tokens }) => ({ name, tokens: (tokens / length) * (total - thought) }))
+      : [{ name: OWN_PARTS.answers, tokens: total - thought }];
+  return [{ name: OWN_PARTS.thinking, tokens: thought }, ...rest].filter(({ tokens }) => tokens > 0);
+}
+
+function toWritten(block: Block): Part {
+  if (block.kind === 'tool_use') return { name: block.name, tokens: estimateTokens([block.name, block.input]) };
+  if (block.kind === 'thinking') return { name: OWN_PARTS.thinking, tokens: estimateTokens(block.text) };
+  if (block.kind === 'text') return { name: OWN_PARTS.answers, tokens: estimateTokens(block.text) };
+  if (block.kind !== 'other') return { name: OWN_PARTS.answers, tokens: estimateTokens(block) };
+  // A tool that runs at Anthropic.
+  const { name } = isRecord(block.value) ? block.value : {};
+  return { name: typeof name === 'string' ? name : OWN_PARTS.answers, tokens: estimateTokens(block.value) };
+}
+
+const CHARS_PER_TOKEN = 4;
+/** Claude Code makes a larger image smaller. */
+const TOKENS_OF_MEDIA = 1_600;
+
+/** Estimates how many tokens something has. Estimates are compared with each other; the usage of a request says the sum. */
+export function estimateTokens(content: unknown): number {
+  if (typeof content === 'string') return content.length / CHARS_PER_TOKEN;
+  if (typeof content === 'number') return 1;
+  if (Array.isArray(content)) return content.reduce<number>((sum, each) => sum + estimateTokens(each), 0);
+  if (!isRecord(content)) return 0;
+  const { type, kind, source } = content;
+  const isMedia = kind === 'media' || ((type === 'image' || type === 'document') && isRecord(source));
+  return isMedia ? TOKENS_OF_MEDIA : estimateTokens(Object.values(content));
+}

@@ -1,0 +1,145 @@
+import { attempt } from '../../shared/attempt.js';
+import { isOlder } from '../../shared/version.js';
+import { type AgentFile, readAgent } from '../../transcript/agents/agent-files.js';
+import { joinLines } from '../../transcript/agents/join-lines.js';
+import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
+import {
+  type AgentThread,
+  findAgentType,
+  findTextArgument,
+  type Response,
+  type Turn,
+} from '../../transcript/turns/turn.js';
+import type { TaskUse, UsageCauses } from '../session-usage.js';
+import { Context, type Shares } from './context.js';
+import { SentRequests } from './sent-requests.js';
+
+type Task = Pick<TaskUse, 'agent' | 'skill' | 'command' | 'turn'>;
+
+/** What a response was for, and what it used for each part. */
+export interface ResponseCause extends Task {
+  readonly isExact: boolean;
+  readonly shares: Shares;
+}
+
+export const NO_CAUSE: ResponseCause = {
+  agent: '',
+  skill: '',
+  command: '',
+  turn: 0,
+  isExact: false,
+  shares: new Map(),
+};
+
+/** What the responses of a session were for, by their ids. */
+export interface SessionCauses extends Pick<UsageCauses, 'prompts'> {
+  readonly responses: ReadonlyMap<string, ResponseCause>;
+}
+
+/** Reads what the responses of a session and its subagents were for. Throws if the transcript cannot be read. */
+export function readCauses(sessionId: string, path: string, agents: readonly AgentFile[]): SessionCauses {
+  const reader = new CauseReader();
+  reader.readMain(sessionId, path);
+  reader.readAgents(agents);
+  return reader;
+}
+
+class CauseReader implements SessionCauses {
+  readonly responses = new Map<string, ResponseCause>();
+  readonly prompts: { [turn: number]: number } = {};
+  readonly #requests = new SentRequests();
+  /** What calls were made for, by the ids of the calls and of what they started: agents, and runs of workflows. */
+  readonly #callers = new Map<string, Task>();
+  readonly #turns: { readonly at: number; readonly task: Task }[] = [];
+
+  readMain(sessionId: string, path: string): void {
+    const context = new Context();
+    for (const turn of readAllTurns(path, 'main', sessionId, this.#requests.readLines(path))) {
+      const task = { agent: '', skill: turn.skill ?? '', command: findCommand(turn), turn: turn.number };
+      const [{ at, offset }] = turn.prompts;
+      this.prompts[turn.number] ??= offset;
+      this.#turns.push({ at, task });
+      this.#addTurn(turn, context, task);
+      for (const sidechain of turn.sidechains) this.#addSidechain(sidechain, turn, task);
+    }
+  }
+
+  /** An agent may have been started by another one, whose file comes later. */
+  readAgents(files: readonly AgentFile[]): void {
+    let left = [...files];
+    while (left.length > 0) {
+      const known = left.filter((file) => this.#findCaller(file) !== undefined);
+      const next = known.length > 0 ? known : left;
+      for (const file of next) attempt(() => this.#readAgent(file));
+      left = left.filter((file) => !next.includes(file));
+    }
+  }
+
+  #readAgent(file: AgentFile): void {
+    const lines = joinLines(file.parts.map(({ path }) => this.#requests.readLines(path)));
+    const agent = readAgent(file, lines);
+    if (!agent) return;
+    const caller = this.#findCaller(file) ?? this.#findTaskAt(agent.turns[0].prompts[0].at);
+    this.#addThread(agent, { ...caller, agent: file.meta.agentType ?? UNNAMED_AGENT });
+  }
+
+  #findCaller({ agentId, workflowRunId = '', meta: { toolUseId = '' } }: AgentFile): Task | undefined {
+    return this.#callers.get(toolUseId) ?? this.#callers.get(agentId) ?? this.#callers.get(workflowRunId);
+  }
+
+  #findTaskAt(time: number): Task {
+    return this.#turns.findLast(({ at }) => at <= time)?.task ?? NO_CAUSE;
+  }
+
+  /** What an old version wrote into the file of the main thread. The call that started it has its prompt. */
+  #addSidechain(sidechain: AgentThread, { responses }: Turn, task: Task): void {
+    const [{ content }] = sidechain.turns[0].prompts;
+    const calls = responses.flatMap((response) => response.calls);
+    const call = calls.find((each) => findTextArgument(each, 'prompt') === content);
+    this.#addThread(sidechain, { ...task, agent: (call && findAgentType(call)) ?? UNNAMED_AGENT });
+  }
+
+  #addThread({ turns }: AgentThread, task: Task): void {
+    const context = new Context();
+    for (const turn of turns) this.#addTurn(turn, context, task);
+  }
+
+  #addTurn(turn: Turn, context: Context, task: Task): void {
+    const compactions = turn.notes.flatMap(({ kind, line }) => (kind === 'compaction' ? [line] : []));
+    let called = task.skill;
+    let read = 0;
+    for (const response of turn.responses) {
+      if (compactions.some((line) => line > read && line < response.firstLine)) context.compact();
+      read = response.firstLine;
+      const sent = this.#requests.find(response.request?.id);
+      const { attributionSkill: skill = called, attributionAgent = task.agent } = response.workedFor;
+      const cause = { ...task, skill, agent: task.agent === '' ? '' : attributionAgent };
+      called = findCalledSkill(response) ?? called;
+      const shares = context.add(response, sent);
+      const id = response.id ?? response.uuid;
+      // In an agent's file, it may be the copy of a response of the main thread.
+      if (id !== undefined && !this.responses.has(id))
+        this.responses.set(id, { ...cause, isExact: sent !== undefined, shares });
+      for (const { id: call, result } of response.calls)
+        for (const name of [call, result?.details?.agentId, result?.details?.runId])
+          if (name !== undefined) this.#callers.set(name, cause);
+    }
+    if (compactions.some((line) => line > read)) context.compact();
+  }
+}
+
+const UNNAMED_AGENT = '(agent)';
+
+function findCommand({ context: { trigger }, prompts: [{ content }] }: Turn): string {
+  return (trigger === 'command' && /^\/(\S+)/.exec(content)?.[1]) || '';
+}
+
+/** The first version of which is known that each response says whether it follows a skill. */
+const FIRST_TO_NAME_SKILLS = '2.1.197';
+
+/** Up to the end of its turn, an old version follows the skill that the model has called. */
+function findCalledSkill({ calls, version }: Response): string | undefined {
+  if (version === undefined || !isOlder(version, FIRST_TO_NAME_SKILLS)) return undefined;
+  const call = calls.findLast(({ name }) => name === 'Skill');
+  return call && (findTextArgument(call, 'skill') ?? findTextArgument(call, 'command'));
+}

@@ -1,0 +1,224 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readAllUsage } from '../../src/costs/read-usage.js';
+import { addUsed, mapUsed, type Use, type Used } from '../../src/costs/session-usage.js';
+import { appendLines, assistant, at, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
+import { type Recording, recording, recordings } from '../support/recording.js';
+import { removeFolder } from '../support/remove-folder.js';
+
+let root: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'cc-langfuse-causes-'));
+});
+
+afterEach(() => removeFolder(root));
+
+const NOTHING = mapUsed(() => 0);
+const addUp = (uses: readonly Use[]) => uses.reduce((sum: Used, { used }) => addUsed(sum, used), NOTHING);
+
+const readCauses = (folder: string) =>
+  readAllUsage(folder, join(root, 'state'), { withCauses: true }).map(({ causes, ...session }) => {
+    if (!causes) throw new Error('there are no causes');
+    return { ...session, causes };
+  });
+
+const causesOf = ({ folder }: Recording) => readCauses(folder);
+
+describe('all that was used has a cause', () => {
+  test.each(recordings())('in $name', (each) => {
+    const plain = readAllUsage(each.folder, join(root, 'plain'));
+    const found = causesOf(each);
+    expect(found.map(({ causes: _, ...session }) => session)).toEqual(plain);
+    for (const { uses, causes } of found) {
+      expect(addUp(causes.tasks)).toEqual(addUp(uses));
+      expect(addUp(causes.parts)).toEqual(addUp(uses));
+      expect(causes.parts.filter(({ part }) => part === '(not known)')).toEqual([]);
+    }
+  });
+});
+
+/** These agents belong to a turn of another session, or were started before there was any. */
+const WITHOUT_TURN = ['q-clearbg', 'v2.0.76-oldtask', 'v2.0.76-resume'];
+
+test('and nearly all a turn', () => {
+  const names = recordings().filter((each) =>
+    causesOf(each).some(({ causes }) => causes.tasks.some(({ turn }) => turn === 0)),
+  );
+  expect(names.map(({ name }) => name)).toEqual(WITHOUT_TURN);
+});
+
+/** How many tokens were used by each value of a field, the most first. */
+function tokensBy<T extends Use>(uses: readonly T[], nameOf: (use: T) => string): { [name: string]: number } {
+  const sums = new Map<string, number>();
+  for (const use of uses) {
+    const { web_search_requests: _, ...tokens } = use.used;
+    const sum = Object.values(tokens).reduce((all, count) => all + count, 0);
+    sums.set(nameOf(use), (sums.get(nameOf(use)) ?? 0) + sum);
+  }
+  return Object.fromEntries([...sums].toSorted(([, a], [, b]) => b - a));
+}
+
+test.each([
+  ['i-agentbg2', { 'main thread': 134_514, 'general-purpose': 61_155, Explore: 12_218 }],
+  // One of the two started the other.
+  ['p-agentfgnest', { 'general-purpose': 36_920, 'main thread': 24_626 }],
+  // Its agents wrote into the file of the main thread.
+  ['v1.0.128-oldtask', { 'general-purpose': 50_189, 'main thread': 25_040 }],
+  ['p-wf', { 'workflow-subagent': 50_550, 'main thread': 37_938 }],
+])('what a subagent of %s used is its own', (name, expected) => {
+  const tasks = causesOf(recording(name)).flatMap(({ causes }) => causes.tasks);
+  expect(tokensBy(tasks, ({ agent }) => agent || 'main thread')).toEqual(expected);
+});
+
+test.each([
+  // The model called the skill in its last turn; the second turn is a command without a skill.
+  [
+    'i-slash',
+    { 'no skill': 37_982, myskill: 25_348, mycmd: 12_666 },
+    { 'no command': 50_660, myskill: 12_670, mycmd: 12_666 },
+  ],
+  // It ran as an agent, once in the foreground and once in the background.
+  ['r-forkskill', { 'no skill': 73_087, bgskill: 48_764 }, { 'no command': 121_851 }],
+  ['r-goal', { 'no skill': 85_301 }, { goal: 73_119, 'no command': 12_182 }],
+])('what a skill and a command of %s used includes their agents', (name, bySkill, byCommand) => {
+  const tasks = causesOf(recording(name)).flatMap(({ causes }) => causes.tasks);
+  expect(tokensBy(tasks, ({ skill }) => skill || 'no skill')).toEqual(bySkill);
+  expect(tokensBy(tasks, ({ command }) => command || 'no command')).toEqual(byCommand);
+});
+
+/** What a response says that it used: read from the cache, written to it, not cached, and output. */
+function answer(id: string, content: unknown, [read, written, input, output]: readonly number[], more: object = {}) {
+  const line = assistant(id, content, more) as { message: object };
+  const usage = {
+    cache_read_input_tokens: read,
+    cache_creation: { ephemeral_5m_input_tokens: written },
+    input_tokens: input,
+    output_tokens: output,
+  };
+  return { ...line, message: { ...line.message, usage } };
+}
+
+/** The parts of what these lines used: what was read from the cache, written to it, not cached, and output. */
+function partsOf(...lines: object[]): { [part: string]: readonly number[] } {
+  const folder = mkdtempSync(join(root, 'claude-'));
+  const path = join(folder, 'projects', '-work', `${SESSION}.jsonl`);
+  appendLines(path, ...lines.map((line, index) => ({ ...line, uuid: `line-${index}`, timestamp: at(index) })));
+  const [session] = readCauses(folder);
+  const parts = session?.causes.parts ?? [];
+  const listCounts = ({ cache_read_input_tokens: read, input_cache_creation_5m: written, input, output }: Used) => [
+    read,
+    written,
+    input,
+    output,
+  ];
+  return Object.fromEntries(parts.map(({ part, used }) => [part, listCounts(used)]));
+}
+
+const words = (tokens: number) => 'word'.repeat(tokens);
+
+describe('a part costs what it was read and written for, until it leaves the context', () => {
+  test('a result is written once and then read by each later request', () => {
+    const parts = partsOf(
+      user(words(10)),
+      answer('m1', [toolUse('t1', 'Bash')], [0, 900, 100, 20]),
+      user([toolResult('t1', words(300))]),
+      // 20 tokens are the call, so the result has 480: it is longer than it seems.
+      answer('m2', [toolUse('t2', 'Read')], [900, 550, 50, 30]),
+      user([toolResult('t2', words(200))]),
+      answer('m3', [text('done')], [1_450, 300, 50, 40]),
+    );
+    expect(parts).toEqual({
+      '(system prompt, tools, memory)': [1_890, 990, 90, 0],
+      '(prompts)': [10, 10, 10, 0],
+      Bash: [450, 500, 50, 20],
+      Read: [0, 250, 50, 30],
+      '(answers)': [0, 0, 0, 40],
+    });
+  });
+
+  test('results that came together share by their lengths what the request had more', () => {
+    const parts = partsOf(
+      user(words(10)),
+      answer('m1', [toolUse('t1', 'Bash'), toolUse('t2', 'Read')], [0, 0, 1_000, 0]),
+      user([toolResult('t1', words(300)), toolResult('t2', words(100))]),
+      answer('m2', [text('done')], [0, 0, 1_800, 40]),
+    );
+    expect(parts).toEqual({
+      '(system prompt, tools, memory)': [0, 0, 1_980, 0],
+      '(prompts)': [0, 0, 20, 0],
+      Bash: [0, 0, 600, 0],
+      Read: [0, 0, 200, 0],
+      '(answers)': [0, 0, 0, 40],
+    });
+  });
+
+  test('a compaction ends that, and the summary takes its place', () => {
+    const parts = partsOf(
+      user(words(10)),
+      answer('m1', [toolUse('t1', 'Bash')], [0, 0, 1_000, 0]),
+      user([toolResult('t1', words(300))]),
+      answer('m2', [text('done')], [0, 0, 5_000, 0]),
+      { type: 'system', subtype: 'compact_boundary', compactMetadata: { trigger: 'auto', preTokens: 5_000 } },
+      user('This is the summary.', { isCompactSummary: true }),
+      user(words(10), { promptId: 'p2' }),
+      answer('m3', [text('done')], [0, 0, 1_500, 0]),
+    );
+    expect(parts).toEqual({
+      '(system prompt, tools, memory)': [0, 0, 2_970, 0],
+      '(prompts)': [0, 0, 30, 0],
+      Bash: [0, 0, 4_000, 0],
+      '(summary)': [0, 0, 500, 0],
+    });
+  });
+
+  test('without the lines of requests, what was left out after a rewind shrinks all parts; with them, what was left out is known', () => {
+    const lines = (sent: (id: string, keep: number, count: number) => object[]) => [
+      ...sent('r1', 0, 1),
+      user(words(10)),
+      answer('m1', [toolUse('t1', 'Bash')], [0, 0, 1_000, 0], { requestRef: 'r1' }),
+      user([toolResult('t1', words(300))]),
+      ...sent('r2', 1, 3),
+      answer('m2', [text('done')], [0, 0, 3_000, 0], { requestRef: 'r2' }),
+      // The first prompt is edited.
+      ...sent('r3', 0, 1),
+      user(words(10), { promptId: 'p2' }),
+      answer('m3', [text('done')], [0, 0, 1_000, 0], { requestRef: 'r3' }),
+    ];
+    const own = { '(system prompt, tools, memory)': 2_970, '(prompts)': 30, Bash: 2_000 };
+    const sent = (id: string, keep: number, count: number) => {
+      const tail = Array.from({ length: count - keep }, (_, index) => `${id} ${index}`);
+      return [{ type: 'api-request', id, keep, tail, ...(id !== 'r1' && { base: 'r1' }) }];
+    };
+    expect(partsOf(...lines(sent))).toEqual(Object.fromEntries(Object.entries(own).map(([k, v]) => [k, [0, 0, v, 0]])));
+    const shrunk = partsOf(...lines(() => []));
+    expect(shrunk.Bash?.[2]).toBeGreaterThan(2_500);
+  });
+
+  test('hidden thoughts get the output that the calls do not explain', () => {
+    const thinking = { type: 'thinking', thinking: '', signature: 'c2ln' };
+    const parts = partsOf(user(words(10)), answer('m1', [thinking, text(words(40))], [0, 0, 1_000, 500]));
+    expect(parts).toMatchObject({ '(thinking)': [0, 0, 0, 460], '(answers)': [0, 0, 0, 40] });
+  });
+
+  test('the system prompt, the tools and the servers have their share if the line with them is there', () => {
+    const tool = (name: string) => ({ name, description: words(100).slice(name.length) });
+    const shape = { system: words(400), tools: [tool('Bash'), tool('mcp__lab__echo'), tool('mcp__lab__slow')] };
+    const shapeHash = 'a'.repeat(64);
+    const parts = partsOf(
+      { type: 'api-request-shape', sessionId: SESSION, shapeHash, shape },
+      { type: 'api-request', id: 'r1', tail: ['h1'], shapeHash },
+      user(words(10)),
+      answer('m1', [text('done')], [0, 0, 1_000, 0], { requestRef: 'r1' }),
+    );
+    expect(parts).toEqual({
+      '(system prompt)': [0, 0, 400, 0],
+      '(tool definitions)': [0, 0, 100, 0],
+      'mcp__lab (definitions)': [0, 0, 200, 0],
+      '(memory and reminders)': [0, 0, 290, 0],
+      '(prompts)': [0, 0, 10, 0],
+    });
+  });
+});

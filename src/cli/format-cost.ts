@@ -6,13 +6,27 @@ export function formatDollars(dollars: number): string {
   return `${sign}$${size.toLocaleString('en', { minimumFractionDigits: decimals, maximumFractionDigits: decimals })}`;
 }
 
-/** `$1.20 ~$0.30+`: what Claude Code's accounts say, what is learnt, and whether there is more. Empty if nothing is known. */
-export function formatCosts(costs: { dollars: number; learntDollars: number; unpricedTokens: number }): string {
-  const { dollars, learntDollars, unpricedTokens } = costs;
-  const parts = [
-    dollars > 0 ? formatDollars(dollars) : '',
-    learntDollars > 0 ? `~${formatDollars(learntDollars)}` : '',
-  ];
+interface ShownCosts {
+  readonly dollars: number;
+  readonly listDollars: number;
+  readonly unpricedTokens: number;
+}
+
+/**
+ * In a table: `$1.20 ≈$0.30+`, which is what Claude Code's accounts say, the list price of the rest, and whether there is more. Empty
+ * if nothing is known.
+ */
+export function formatCosts(costs: ShownCosts): string {
+  return joinCosts(costs, (dollars) => `≈${dollars}`);
+}
+
+/** The same where no table explains it: `$1.20 and ≈ $0.30, list price`. */
+export function describeCosts(costs: ShownCosts): string {
+  return joinCosts(costs, (dollars) => `${costs.dollars > 0 ? 'and ' : ''}≈ ${dollars}, list price`);
+}
+
+function joinCosts({ dollars, listDollars, unpricedTokens }: ShownCosts, mark: (dollars: string) => string): string {
+  const parts = [dollars > 0 ? formatDollars(dollars) : '', listDollars > 0 ? mark(formatDollars(listDollars)) : ''];
   const text = parts.filter((part) => part !== '').join(' ');
   if (unpricedTokens === 0) return text;
   return text === '' ? '?' : `${text}+`;

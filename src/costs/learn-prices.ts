@@ -2,7 +2,7 @@ import { groupBy } from '../shared/group-by.js';
 import { COUNTED_KINDS, type CountedKind } from '../transcript/sessions/cost-account.js';
 import type { PricedStep } from './account-steps.js';
 import { type Equation, type Solution, solve } from './linear-system.js';
-import type { UsedKind } from './session-usage.js';
+import { findPriceFactor } from './list-prices.js';
 
 /** What the accounts of some sessions say about the prices of a model, in fast mode or not. */
 export interface LearnedPrices {
@@ -36,8 +36,6 @@ const REMOVED_AT_ONCE = 0.0025;
 /** A price that may be off by more than this part of it is not known. */
 const LARGEST_ERROR = 1e-6;
 
-/** Tokens cost this many times as much if the model must run in the US; a web search does not (documented, and in all recordings). */
-export const IN_US_TIMES = 1.1;
 /** So that all counts are whole numbers. */
 const SCALE = 10;
 
@@ -94,11 +92,6 @@ function toEquation({ counts, dollars, sum, isInUs }: PricedStep): Equation {
     value: dollars * SCALE,
     error: sum * SCALE * ROUNDING,
   };
-}
-
-/** How many times its price one of a kind costs. */
-export function findPriceFactor(kind: UsedKind, isInUs: boolean): number {
-  return isInUs && kind !== 'web_search_requests' ? IN_US_TIMES : 1;
 }
 
 /** Leaves out the steps that fit worst, a few at a time, until the others fit, or too many are left out. */

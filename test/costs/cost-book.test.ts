@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { listAllSteps } from '../../src/costs/account-steps.js';
 import { addUpCosts, countTokens, listEntries } from '../../src/costs/cost-book.js';
+import { findPrices } from '../../src/costs/list-prices.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
 import { COUNTED_KINDS, type CountedKind } from '../../src/transcript/sessions/cost-account.js';
 import { Exporter } from '../support/exporter.js';
@@ -33,7 +34,7 @@ const BESIDE_THE_LAST_LINES: { readonly [name: string]: { readonly dollars: numb
   'q-twoterm': { dollars: 0.01743786, cause: 'the account of the other process ends on an earlier line' },
 };
 
-const costsOf = ({ folder }: Recording) => listEntries(readAllUsage(folder, state));
+const costsOf = ({ folder }: Recording) => listEntries(readAllUsage(folder, state), findPrices);
 
 describe('the dollars of all sessions add up to the accounts of Claude Code', () => {
   test.each(recordings())('in $name', (each) => {
@@ -79,7 +80,7 @@ test('what an advisor used counts once, as that of its own model, as in the expo
     return { ...line, message: { ...line.message, usage } };
   };
   appendLines(path, user('go', { uuid: 'u1', timestamp: at(1) }), block('asking'), block('advised'));
-  const entries = listEntries(readAllUsage(state, state));
+  const entries = listEntries(readAllUsage(state, state), findPrices);
   const tokens = entries.map(({ model, used }) => [model, countTokens(used)]);
   expect(tokens.toSorted()).toEqual([
     ['claude-opus-4-7', 12_500],
@@ -105,7 +106,7 @@ test.each(['q-twop', 'q-twoterm'])(
     const sessions = readAllUsage(recording(name).folder, state);
     const steps = listAllSteps(sessions);
     const sum = (kind: CountedKind) => steps.reduce((total, { counts }) => total + counts[kind], 0);
-    const { used } = addUpCosts(listEntries(sessions));
+    const { used } = addUpCosts(listEntries(sessions, findPrices));
     expect(Object.fromEntries(COUNTED_KINDS.map((kind) => [kind, sum(kind)]))).toEqual(
       Object.fromEntries(COUNTED_KINDS.map((kind) => [kind, used[kind]])),
     );
@@ -114,7 +115,7 @@ test.each(['q-twop', 'q-twoterm'])(
 
 test('a fork costs what it used itself, and its parent what that used', () => {
   const sessions = readAllUsage(recording('p-resume').folder, state);
-  const entries = listEntries(sessions);
+  const entries = listEntries(sessions, findPrices);
   const dollars = sessions.map(({ sessionId }) => [
     basename(sessionId).slice(0, 8),
     addUpCosts(entries.filter(({ session }) => session.sessionId === sessionId)).dollars.toFixed(9),

@@ -1,6 +1,7 @@
 import { appendFileSync, cpSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import table from '../../src/costs/price-table.json' with { type: 'json' };
 import { ACCOUNT_PRICES, type AccountCounts, account, accountLine, variedCounts } from '../support/cost-account.js';
 import { sessionIdOf } from '../support/generated.js';
 import { assistant, jsonLines, user } from '../support/lines.js';
@@ -16,13 +17,16 @@ beforeEach(async () => {
 
 afterEach(() => workplace.close());
 
-const MODEL = 'claude-new-9';
+/** In the US, where all responses here ran, it costs what the support's accounts say. */
+const MODEL = 'claude-opus-5-5';
+const SOURCE = `prices: list of ${table.date} (Anthropic)`;
 const cost = (...args: string[]) => run(['cost', ...args], { HOME: workplace.home, TZ: 'UTC' });
 const json = async (...args: string[]) => JSON.parse((await cost('--json', ...args)).stdout);
 const memory = () => join(workplace.stateFolder, 'cc-langfuse_costs.json');
 
 function usageOf(counts: AccountCounts): object {
   return {
+    inference_geo: 'us',
     input_tokens: counts.inputTokens ?? 0,
     output_tokens: counts.outputTokens ?? 0,
     cache_read_input_tokens: counts.cacheReadInputTokens ?? 0,
@@ -52,7 +56,7 @@ function write(n: number, ...lines: (object | string)[]): string {
 /** Line of an account that has added up these responses. */
 const sum = (...responses: number[]) => accountLine({ [MODEL]: account(responses.map(variedCounts)) });
 
-/** Sessions of one response each, from which the prices follow. */
+/** Sessions of one response each, with an account. */
 function writePaid(count: number): void {
   for (let n = 1; n <= count; n += 1) write(n, ...response(n, `2026-10-0${n}T12:00:00.000Z`), sum(n));
 }
@@ -61,6 +65,19 @@ function dollarsOf(n: number): number {
   const counts = variedCounts(n);
   const kinds = Object.keys(counts) as (keyof AccountCounts)[];
   return kinds.reduce((dollars, kind) => dollars + (counts[kind] ?? 0) * ACCOUNT_PRICES[kind], 0);
+}
+
+/** What the cached tokens would have cost as input, minus what they cost. */
+function savedBy(n: number): number {
+  const { cacheReadInputTokens: read = 0, ...counts } = variedCounts(n);
+  const { cacheCreationEphemeral5mInputTokens: for5m = 0, cacheCreationEphemeral1hInputTokens: for1h = 0 } = counts;
+  const cost = (tokens: number, kind: keyof AccountCounts) =>
+    tokens * (ACCOUNT_PRICES.inputTokens - ACCOUNT_PRICES[kind]);
+  return (
+    cost(read, 'cacheReadInputTokens') +
+    cost(for5m, 'cacheCreationEphemeral5mInputTokens') +
+    cost(for1h, 'cacheCreationEphemeral1hInputTokens')
+  );
 }
 
 function tokensOf(n: number): number {
@@ -76,7 +93,8 @@ describe('cost', () => {
       '2026-10-02  $0.0067  14,242      72      13,822  ━━━━━━━━━━━━━━━━━━━━',
       'total       $0.0115  27,389     105      26,733',
       '',
-      '26,733 tokens were read from the cache; what that saved is not known',
+      `the cache saved ≈ $${(savedBy(1) + savedBy(2)).toFixed(4)}, list price`,
+      SOURCE,
       '',
     ]);
   });
@@ -95,28 +113,28 @@ describe('cost', () => {
   );
 
   test('takes 1.1 times the price for what had to run in the US', async () => {
-    writePaid(8);
-    const [prompt, line] = response(9, '2026-10-09T12:00:00.000Z');
-    const { message } = line as { message: { usage: object } };
-    const usage = { ...message.usage, inference_geo: 'us' };
-    write(9, prompt ?? '', { ...line, message: { ...message, usage } });
+    const elsewhere = JSON.stringify(response(9, '2026-10-09T12:00:00.000Z')).replace('"us"', '"global"');
+    write(8, ...response(9, '2026-10-09T12:00:00.000Z'));
+    write(9, ...JSON.parse(elsewhere.replaceAll('m9', 'm8')));
     const { rows } = await json('--by', 'session');
-    const row = rows.find(({ session }: { session: string }) => session === sessionIdOf(9));
-    expect(row.learntDollars).toBeCloseTo(1.1 * dollarsOf(9), 10);
+    const list = (n: number) =>
+      rows.find(({ session }: { session: string }) => session === sessionIdOf(n)).listPriceDollars;
+    expect(list(8)).toBeCloseTo(dollarsOf(9), 10);
+    expect(list(9)).toBeCloseTo(dollarsOf(9) / 1.1, 10);
   });
 
-  test('takes the prices that other sessions confirm for what no account includes, and never adds that to dollars', async () => {
+  test('takes list prices for what no account includes, and never adds that to dollars', async () => {
     writePaid(8);
     write(9, ...response(9, '2026-10-09T12:00:00.000Z'));
     const { rows } = await json('--by', 'session');
     const row = rows.find(({ session }: { session: string }) => session === sessionIdOf(9));
     expect(row).toMatchObject({ dollars: 0, tokensWithoutPrice: 0, tokens: tokensOf(9) });
-    expect(row.learntDollars).toBeCloseTo(dollarsOf(9), 10);
+    expect(row.listPriceDollars).toBeCloseTo(dollarsOf(9), 10);
     const { stdout } = await cost();
-    expect(stdout).toMatch(/^2026-10-09 +~\$0\.0068 /m);
-    expect(stdout).toMatch(/^total +\$0\.0\d+ ~\$0\.0\d+ /m);
-    expect(stdout).toContain('the cache saved ~$0.');
-    expect(stdout).toContain('~ marks tokens that no account of Claude Code includes');
+    expect(stdout).toMatch(/^2026-10-09 +≈\$0\.0068 /m);
+    expect(stdout).toMatch(/^total +\$0\.0\d+ ≈\$0\.0068 /m);
+    expect(stdout).toContain('≈ marks tokens that no account of Claude Code includes: ≈ $0.0068, list price');
+    expect(stdout).toContain(SOURCE);
   });
 
   test('knows what came after the last account of a session', async () => {
@@ -125,15 +143,19 @@ describe('cost', () => {
     const { rows } = await json('--by', 'session');
     const row = rows.find(({ session }: { session: string }) => session === sessionIdOf(1));
     expect(row.dollars).toBeCloseTo(dollarsOf(1), 10);
-    expect(row.learntDollars).toBeCloseTo(dollarsOf(9), 10);
+    expect(row.listPriceDollars).toBeCloseTo(dollarsOf(9), 10);
   });
 
-  test('names no sum for tokens whose price is not known', async () => {
-    write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+  test('names a model without a list price, and no sum for its tokens', async () => {
+    const lines = JSON.stringify(response(1, '2026-10-01T12:00:00.000Z'));
+    write(1, ...JSON.parse(lines.replaceAll(MODEL, 'claude-new-9')));
     const { stdout } = await cost();
+    expect(stdout).toContain(
+      '+ and ? leave out 13,147 tokens in no account, of models without a list price: claude-new-9\n',
+    );
     expect(stdout).toMatch(/^2026-10-01 +\? +13,147/m);
     expect(stdout).not.toContain('$');
-    expect((await json()).total).toMatchObject({ dollars: 0, learntDollars: 0, tokensWithoutPrice: 13_147 });
+    expect((await json()).total).toMatchObject({ dollars: 0, listPriceDollars: 0, tokensWithoutPrice: 13_147 });
   });
 
   test('says that a step over midnight counts on its last day', async () => {
@@ -229,7 +251,7 @@ describe('cost --csv', () => {
     writePaid(2);
     const { stdout } = await cost('--csv');
     const [head, ...lines] = stdout.split('\r\n');
-    expect(head).toMatch(/^day,dollars,learntDollars,tokensWithoutPrice,tokens,/);
+    expect(head).toMatch(/^day,dollars,listPriceDollars,tokensWithoutPrice,tokens,/);
     expect(lines).toEqual([
       expect.stringMatching(/^2026-10-01,0\.00472692,0,0,13147,/),
       expect.stringMatching(/^2026-10-02,0\.00673684,0,0,14242,/),

@@ -43,10 +43,10 @@ describe('sessions', () => {
       [
         'question 1',
         `  ${sessionIdOf(1)}  /home/dev/p1`,
-        '  2026-10-01 11:00 – 11:00 (8 s) · not exported, deleted after 2026-10-31 11:00 · 9.9 KB · claude-opus-5',
+        '  2026-10-01 11:00 – 11:00 (8 s) · not exported, deleted after 2026-10-31 11:00 · ≈ $0.0123, list price · 9.9 KB · claude-opus-5',
         'question 1',
         `  ${sessionIdOf(2)}  /home/dev/p2`,
-        '  2026-10-01 10:00 – 10:00 (12 s) · not exported, deleted after 2026-10-31 10:00 · 14.8 KB · claude-opus-5',
+        '  2026-10-01 10:00 – 10:00 (12 s) · not exported, deleted after 2026-10-31 10:00 · ≈ $0.0185, list price · 14.8 KB · claude-opus-5',
         '',
       ].join('\n'),
     );
@@ -65,7 +65,7 @@ describe('sessions', () => {
         turns: 2,
         bytes: expect.any(Number),
         model: 'claude-opus-5',
-        cost: { dollars: 0, learntDollars: 0, tokensWithoutPrice: 18_180 },
+        cost: { dollars: 0, listPriceDollars: expect.closeTo(0.0123, 10), tokensWithoutPrice: 0 },
         state: 'not',
         deletedAfter: '2026-10-31T11:00:08.400Z',
         path,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { IN_US_TIMES } from '../../src/costs/learn-prices.js';
+import { IN_US_TIMES } from '../../src/costs/list-prices.js';
 import { addTiersForUs, buildTiers, defineModel, matchName } from '../../src/langfuse/models.js';
 import { Exporter } from '../support/exporter.js';
 import { langfuseAt } from '../support/langfuse-server.js';

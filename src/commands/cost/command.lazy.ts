@@ -3,6 +3,7 @@ import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { addUpCosts, listEntries } from '../../costs/cost-book.js';
+import { PRICE_TABLE } from '../../costs/list-prices.js';
 import { readAllUsage } from '../../costs/read-usage.js';
 import { PERIOD_MS } from '../../costs/add-up.js';
 import { groupEntries, parseGrouping } from './grouping.js';
@@ -14,8 +15,8 @@ export const HELP = `usage: cc-langfuse cost [options]
 Shows what Claude Code cost and how many tokens it used, from the transcripts on
 disk. It needs no account and sends nothing.
 Dollars are Claude Code's own: it writes an account to the transcript when a
-session ends. "~" marks tokens that no account includes, at prices that other
-sessions confirm. "+" marks tokens whose price is not known.
+session ends. "≈" marks tokens that no account includes, at list prices. "+"
+marks tokens of models that have no list price.
 
   --by <what>      day, project, session, model, repository or branch (day)
   --since <when>   only what was used at or after: 7d, 12h, 2026-11-01
@@ -49,8 +50,9 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     printStderr(`${path} cannot be read (${errorReason(error)}): the sums leave it out`);
     exitCode = 1;
   };
+  const prices = PRICE_TABLE;
   const sessions = readAllUsage(claudeFolder(env), stateFolder(env), { onUnreadable });
-  const entries = listEntries(sessions).filter(({ at }) => at >= from);
+  const entries = listEntries(sessions, prices.findPrices).filter(({ at }) => at >= from);
   const rows = groupEntries(entries, by);
   const total = addUpCosts(entries);
   if (values.json)
@@ -62,6 +64,6 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     });
   else if (values.csv) process.stdout.write(renderCsv(by, rows));
   else if (entries.length === 0) printStderr('nothing on disk was used in that time');
-  else await printStdout([...renderTable(by, rows, total), ...describeTotal(by, entries, total)].join('\n'));
+  else await printStdout([...renderTable(by, rows, total), ...describeTotal(by, entries, total, prices)].join('\n'));
   return exitCode;
 }

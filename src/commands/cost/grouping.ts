@@ -73,5 +73,5 @@ function createRepositoryFinder(): FindKey {
 }
 
 function compareCosts(a: Costs, b: Costs): number {
-  return b.dollars + b.learntDollars - (a.dollars + a.learntDollars) || b.unpricedTokens - a.unpricedTokens;
+  return b.dollars + b.listDollars - (a.dollars + a.listDollars) || b.unpricedTokens - a.unpricedTokens;
 }

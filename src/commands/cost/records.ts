@@ -23,18 +23,18 @@ function addUpColumns(used: Used): { [column in (typeof COLUMNS)[UsedKind]]: num
   return sums;
 }
 
-/** Costs for a program. Learnt dollars are never part of `dollars`. */
-export function toRecord({ dollars, learntDollars, unpricedTokens, used, agentTokens, ...cache }: Costs) {
+/** Costs for a program. List prices are never part of `dollars`. */
+export function toRecord({ dollars, listDollars, unpricedTokens, used, agentTokens, ...cache }: Costs) {
   const { cacheSaved, unknownCacheReads, ...others } = cache;
   others satisfies Readonly<Record<string, never>>;
   return {
     dollars: round(dollars),
-    learntDollars: round(learntDollars),
+    listPriceDollars: round(listDollars),
     tokensWithoutPrice: unpricedTokens,
     tokens: countTokens(used),
     ...addUpColumns(used),
     subagentTokens: agentTokens,
-    learntCacheSavings: round(cacheSaved),
+    listPriceCacheSavings: round(cacheSaved),
     cacheReadTokensWithoutPrice: unknownCacheReads,
   };
 }

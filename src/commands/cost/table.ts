@@ -3,6 +3,7 @@ import { formatCount, formatMoment, plural, toOneLine } from '../../cli/format.j
 import { formatCosts, formatDollars } from '../../cli/format-cost.js';
 import { cutToWidth, displayWidth, drawBar, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
 import { type Costs, countTokens, type Entry } from '../../costs/cost-book.js';
+import type { PriceList } from '../../costs/list-prices.js';
 import { findDay, type GroupName, type Row } from './grouping.js';
 
 /** Without a terminal nothing is cut, and a bar has this many columns. */
@@ -88,7 +89,7 @@ function formatShare(part: number, whole: number): string {
 
 /** If no cost is known at all, the tokens count. */
 function weigh(costs: Costs, total: Costs): number {
-  if (total.dollars + total.learntDollars > 0) return costs.dollars + costs.learntDollars;
+  if (total.dollars + total.listDollars > 0) return costs.dollars + costs.listDollars;
   return countTokens(costs.used);
 }
 
@@ -115,8 +116,8 @@ function fitName(name: string, width: number, by: GroupName): string {
 }
 
 /** Says below the table what its figures do not. */
-export function describeTotal(by: GroupName, entries: readonly Entry[], total: Costs): string[] {
-  const { cacheSaved, unknownCacheReads, agentTokens, used, learntDollars, unpricedTokens } = total;
+export function describeTotal(by: GroupName, entries: readonly Entry[], total: Costs, { source }: PriceList): string[] {
+  const { cacheSaved, unknownCacheReads, agentTokens, used, listDollars, unpricedTokens } = total;
   const late = by === 'day' ? entries.filter((entry) => findDay(entry) !== findDay({ at: entry.from })) : [];
   const lateDollars = late.reduce((sum, { dollars }) => sum + dollars, 0);
   const guessed = entries.some(({ session }) => session.points.some(({ point }) => point.hasDefaultPrice));
@@ -124,13 +125,14 @@ export function describeTotal(by: GroupName, entries: readonly Entry[], total: C
   return [
     '',
     agentTokens > 0 ? `subagents used ${formatShare(agentTokens, countTokens(used))} of the tokens` : undefined,
-    cacheSaved !== 0 ? `the cache saved ~${formatDollars(cacheSaved)}, at learnt prices` : undefined,
+    cacheSaved !== 0 ? `the cache saved ≈ ${formatDollars(cacheSaved)}, list price` : undefined,
     read ? `${plural(unknownCacheReads, 'token')} were read from the cache; what that saved is not known` : undefined,
-    learntDollars > 0
-      ? '~ marks tokens that no account of Claude Code includes, at prices that other sessions confirm'
+    listDollars > 0
+      ? `≈ marks tokens that no account of Claude Code includes: ≈ ${formatDollars(listDollars)}, list price`
       : undefined,
+    listDollars > 0 || cacheSaved !== 0 ? `prices: ${source}` : undefined,
     unpricedTokens > 0
-      ? `+ and ? leave out ${plural(unpricedTokens, 'token')}, which are in no account and have no known price`
+      ? `+ and ? leave out ${plural(unpricedTokens, 'token')} in no account, of models without a list price: ${nameUnpriced(entries)}`
       : undefined,
     lateDollars > 0
       ? `${formatDollars(lateDollars)} was used over more than one day, and counts on the last one`
@@ -139,4 +141,9 @@ export function describeTotal(by: GroupName, entries: readonly Entry[], total: C
   ]
     .filter((line) => line !== undefined)
     .map((line) => style('dim', cutToWidth(line, terminalWidth())));
+}
+
+function nameUnpriced(entries: readonly Entry[]): string {
+  const unpriced = entries.filter(({ unpricedTokens }) => unpricedTokens > 0);
+  return [...new Set(unpriced.map(({ model }) => toOneLine(model)))].toSorted().join(', ');
 }

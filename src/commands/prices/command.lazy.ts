@@ -9,13 +9,13 @@ import { adviseOnKeys } from '../../config/missing-keys.js';
 import { type LangfuseConfig, readSettings } from '../../config/settings.js';
 import { listAllSteps, selectPricedSteps } from '../../costs/account-steps.js';
 import {
-  IN_US_TIMES,
   KIND_NAMES,
   type LearnedPrice,
   type LearnedPrices,
   learnPrices,
   listKnownPrices,
 } from '../../costs/learn-prices.js';
+import { IN_US_TIMES } from '../../costs/list-prices.js';
 import { readAllUsage } from '../../costs/read-usage.js';
 import { defineModel, fetchModels, type Model, type ModelDefinition } from '../../langfuse/models.js';
 import { findTarget } from '../../langfuse/open-destination.js';

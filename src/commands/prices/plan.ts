@@ -1,4 +1,5 @@
-import { IN_US_TIMES, KIND_NAMES, type LearnedPrices, listKnownPrices, MILLION } from '../../costs/learn-prices.js';
+import { KIND_NAMES, type LearnedPrices, listKnownPrices, MILLION } from '../../costs/learn-prices.js';
+import { IN_US_TIMES } from '../../costs/list-prices.js';
 import {
   addTiersForUs,
   buildTiers,

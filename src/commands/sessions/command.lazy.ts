@@ -1,6 +1,6 @@
 import { parseOptions, parsePointInTime, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
 import { describeStrays, describeUnsent, describeUntraced, formatMoment, toOneLine } from '../../cli/format.js';
-import { formatCosts } from '../../cli/format-cost.js';
+import { describeCosts } from '../../cli/format-cost.js';
 import { formatSession } from '../../cli/format-session.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { selectSessions } from '../../cli/session-selection.js';
@@ -10,6 +10,7 @@ import { readCleanupDays, readSettingsFiles } from '../../config/claude-settings
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { readSettings } from '../../config/settings.js';
 import { type Costs, findSessionCosts } from '../../costs/cost-book.js';
+import { PRICE_TABLE } from '../../costs/list-prices.js';
 import { readAllUsage } from '../../costs/read-usage.js';
 import { deletedAfter, EXPIRING, findUnsent, goesSoon, isUnsent } from '../../export/deletion.js';
 import { type SessionState, SessionStates } from '../../export/session-state.js';
@@ -35,7 +36,7 @@ Lists the newest sessions on disk, and how much of each is in Langfuse.
                     file of those sessions
   --json            print one JSON array, and nothing else, of {sessionId,
                     title, project, startedAt, lastActivityAt, durationMs,
-                    turns, bytes, model, cost: {dollars, learntDollars,
+                    turns, bytes, model, cost: {dollars, listPriceDollars,
                     tokensWithoutPrice}, state, reason, path}; for a search of
                     {sessionId, at, kind, tool?, line}. What is not known is
                     left out. state is exported, partly, pending, excluded,
@@ -95,7 +96,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   }
   const cleanupDays = readCleanupDays(readSettingsFiles(processEnv, process.cwd()));
   const wanted = sessions.map(({ path }) => path);
-  const costs = findSessionCosts(readAllUsage(claudeFolder(env), stateFolder(env), { wanted }));
+  const costs = findSessionCosts(readAllUsage(claudeFolder(env), stateFolder(env), { wanted }), PRICE_TABLE.findPrices);
   const listed = (values.count ? states.map(countMissing) : states).map((each) => ({
     ...each,
     reason: explainState(each.state),
@@ -135,7 +136,7 @@ interface Listed extends Exported {
 }
 
 function describeCost({ cost }: Listed): string {
-  const text = cost ? formatCosts(cost) : '';
+  const text = cost ? describeCosts(cost) : '';
   // That nothing is known needs no mark.
   return text === '?' ? '' : text;
 }
@@ -182,7 +183,7 @@ function toJson({ session, turns, cost, state, reason, goes }: Listed) {
     model,
     cost: cost && {
       dollars: cost.dollars,
-      learntDollars: cost.learntDollars,
+      listPriceDollars: cost.listDollars,
       tokensWithoutPrice: cost.unpricedTokens,
     },
     state: state.kind,

@@ -1,0 +1,106 @@
+import { nameModel } from '../observations/build/model-name.js';
+import { GROUP_OF_KIND, TOKEN_KINDS, type TokenGroup } from '../transcript/file/token-kinds.js';
+import table from './price-table.json' with { type: 'json' };
+import { type PriceChoice, USED_KINDS, type Used, type UsedKind } from './session-usage.js';
+
+/** What decides about the price of one of each kind. */
+export interface Priced extends PriceChoice {
+  readonly model: string;
+  /** In ms since 1970. */
+  readonly at: number;
+}
+
+/** In dollars for one of each kind. */
+export type KindPrices = { readonly [kind in UsedKind]: number };
+
+/** Finds what a model costs; undefined if that is not known. */
+export type FindPrices = (priced: Priced) => KindPrices | undefined;
+
+/** A price list, and where it comes from. */
+export interface PriceList {
+  readonly findPrices: FindPrices;
+  /** For people: `list of 2026-11-20 (Anthropic)`. */
+  readonly source: string;
+}
+
+/** Dollars for a million of each of the table's kinds, in their order. */
+type Row = readonly number[];
+
+interface TableModel {
+  readonly standard: Row;
+  readonly fast?: Row;
+  /** For requests whose prompt has more tokens. What is kept of a session does not say which requests these were. */
+  readonly longPrompt?: { readonly above: number; readonly prices: Row };
+  /** What it cost before some days, the earliest first. */
+  readonly earlier?: readonly { readonly until: string; readonly standard: Row }[];
+}
+
+const MODELS: { readonly [model: string]: TableModel } = table.models;
+const MILLION = 1_000_000;
+const WEB_SEARCH = 10 / 1_000;
+
+/** Tokens cost this many times as much if the model must run in the US; a web search does not (documented, and in all recordings). */
+export const IN_US_TIMES = 1.1;
+
+/** The prices that come with the program. */
+export const PRICE_TABLE: PriceList = { findPrices, source: `list of ${table.date} (${table.source})` };
+
+/** Finds a model's list prices; undefined for a model, or a fast mode, that the list does not have. */
+export function findPrices({ model, isFast, isInUs, at }: Priced): KindPrices | undefined {
+  const known = findModel(model);
+  const standard = known?.earlier?.find(({ until }) => at < Date.parse(until))?.standard ?? known?.standard;
+  const row = isFast ? known?.fast : standard;
+  return row && toKindPrices(row, isInUs);
+}
+
+/** Finds the prices for requests with a long prompt, and how long that is; undefined if the model has none. */
+export function findLongPromptPrices({ model, isInUs }: Priced): { above: number; prices: KindPrices } | undefined {
+  const long = findModel(model)?.longPrompt;
+  return long && { above: long.above, prices: toKindPrices(long.prices, isInUs) };
+}
+
+function findModel(model: string): TableModel | undefined {
+  const name = listedName(model);
+  return Object.hasOwn(MODELS, name) ? MODELS[name] : undefined;
+}
+
+/**
+ * The name by which the table has a model: without what platforms and gateways add (`anthropic/claude-opus-4.5`), and without the
+ * date of a snapshot, since all snapshots of a model cost the same.
+ */
+function listedName(model: string): string {
+  const name = nameModel(model.toLowerCase().replace(/^anthropic\//, '')).replaceAll('.', '-');
+  const undated = name.replace(/-(?:\d{8}|latest)$/, '');
+  // Claude 4 is also called 4.0.
+  return undated.replace(/^(claude-(?:opus|sonnet)-4)-0$/, '$1');
+}
+
+function toKindPrices(row: Row, isInUs: boolean): KindPrices {
+  const priceOf = (kind: UsedKind): number => {
+    if (kind === 'web_search_requests') return WEB_SEARCH;
+    // Where a transcript does not say how long cache writes live, they live for 5 minutes, as was usual then.
+    const listed = kind === 'cache_creation_input_tokens' ? 'input_cache_creation_5m' : kind;
+    return ((row[table.kinds.indexOf(listed)] ?? Number.NaN) / MILLION) * findPriceFactor(kind, isInUs);
+  };
+  return Object.fromEntries(USED_KINDS.map((kind) => [kind, priceOf(kind)])) as KindPrices;
+}
+
+/** How many times its price one of a kind costs. */
+export function findPriceFactor(kind: UsedKind, isInUs: boolean): number {
+  return isInUs && kind !== 'web_search_requests' ? IN_US_TIMES : 1;
+}
+
+/** What something costs at these prices. */
+export function priceUsed(used: Partial<Used>, prices: KindPrices): number {
+  return USED_KINDS.reduce((dollars, kind) => dollars + (used[kind] ?? 0) * prices[kind], 0);
+}
+
+const IS_CACHED = { input: false, output: false, cacheRead: true, cacheWritten: true } satisfies {
+  readonly [group in TokenGroup]: boolean;
+};
+const CACHED_KINDS = TOKEN_KINDS.filter((kind) => IS_CACHED[GROUP_OF_KIND[kind]]);
+
+/** What the cached tokens would have cost as input, minus what they cost. */
+export function findSaving(used: Used, prices: KindPrices): number {
+  return CACHED_KINDS.reduce((saved, kind) => saved + used[kind] * (prices.input - prices[kind]), 0);
+}

@@ -5,11 +5,13 @@ import { type PlacedPoint, PRICE_CHOICES, type PriceChoice, type SessionUsage } 
 /** A step of a session's account. */
 export interface PlacedStep extends AccountStep {
   readonly session: SessionUsage;
-  /** It lasted from after this moment up to `at`; `from` is when the first response in it came. */
+  /** It lasted from after this moment up to `at`. */
   readonly after: number;
   readonly at: number;
-  readonly from: number;
   readonly branch: string;
+  /** The lines of the account from which on, and up to which, uses belong to it. */
+  readonly firstPoint: number;
+  readonly lastPoint: number;
 }
 
 /** A step in which everything was paid for at the same prices. */
@@ -26,17 +28,8 @@ export function listAccountSteps(session: SessionUsage, byId: ReadonlyMap<string
     );
     const before = own.findLast((each) => each.point === base) ?? own.at(-1);
     const after = before?.at ?? Number.NEGATIVE_INFINITY;
-    const during = session.uses.filter((use) => use.isInAccount && use.at > after && use.at <= at);
-    const from = during.reduce((first, use) => Math.min(first, use.at), at);
-    return listSteps(point, base).map((step) => ({
-      ...step,
-      model: nameModel(step.model),
-      session,
-      after,
-      at,
-      from,
-      branch,
-    }));
+    const place = { session, after, at, branch, firstPoint: before ? own.indexOf(before) + 1 : 0, lastPoint: index };
+    return listSteps(point, base).map((step) => ({ ...step, ...place, model: nameModel(step.model) }));
   });
 }
 
@@ -77,7 +70,7 @@ export function selectPricedSteps(steps: readonly PlacedStep[]): PricedStep[] {
  */
 function findPriceChoice({ model, session }: PlacedStep): PriceChoice | undefined {
   if (session.points.some(({ point }) => point.hasDefaultPrice)) return undefined;
-  const counted = session.uses.filter(({ isInAccount }) => isInAccount);
+  const counted = session.uses.filter(({ point }) => point !== undefined);
   const own = counted.filter((use) => use.model === model);
   const [choice = STANDARD, ...others] = own.length > 0 ? own : counted;
   const isSame = others.every((use) => PRICE_CHOICES.every((name) => use[name] === choice[name]));

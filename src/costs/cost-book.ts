@@ -1,8 +1,8 @@
 import { groupBy } from '../shared/group-by.js';
 import { TOKEN_KINDS } from '../transcript/file/token-kinds.js';
-import { listAllSteps } from './account-steps.js';
-import { type FindPrices, findSaving, priceUsed } from './list-prices.js';
-import { addUsed, mapUsed, type SessionUsage, type Use, type Used } from './session-usage.js';
+import { listAllSteps, type PlacedStep } from './account-steps.js';
+import { type FindPrices, findSaving, type KindPrices, type Priced, priceUsed } from './list-prices.js';
+import { addUsed, mapUsed, type PriceChoice, type SessionUsage, type Use, type Used } from './session-usage.js';
 
 /** What something cost, or a sum of that. */
 export interface Costs {
@@ -20,14 +20,13 @@ export interface Costs {
   readonly unknownCacheReads: number;
 }
 
-export interface Entry extends Costs {
+export interface Entry<T extends Use = Use> extends Costs {
   readonly session: SessionUsage;
-  /** When it was used; of a step of the account, when the last of it was. */
   readonly at: number;
-  /** When the first of it was used. */
-  readonly from: number;
   readonly model: string;
   readonly branch: string;
+  /** Undefined for what Claude Code asked for itself, such as titles and compactions: only the account says that. */
+  readonly use: T | undefined;
 }
 
 const NOTHING: Costs = {
@@ -40,27 +39,70 @@ const NOTHING: Costs = {
   unknownCacheReads: 0,
 };
 
-/** Lists what the sessions used and what it cost, in the smallest units that are known. */
-export function listEntries(sessions: readonly SessionUsage[], findPrices: FindPrices): Entry[] {
-  const paid = listAllSteps(sessions).map(({ session, at, from, branch, model, dollars }) => {
-    return { ...NOTHING, session, at, from, branch, model, dollars };
+/** Lists what the sessions used and what it cost, in the units of one of their lists. */
+export function listEntries<T extends Use>(
+  sessions: readonly SessionUsage[],
+  findPrices: FindPrices,
+  listUses: (session: SessionUsage) => readonly T[],
+): Entry<T>[] {
+  const steps = groupBy(listAllSteps(sessions), ({ session }) => session);
+  return sessions.flatMap((session) => {
+    const uses = listUses(session);
+    const shares = (steps.get(session) ?? []).flatMap((step) => shareDollars(step, uses, findPrices));
+    const dollarsOf = new Map<Use, number>();
+    for (const { use, dollars } of shares) if (use) dollarsOf.set(use, dollars + (dollarsOf.get(use) ?? 0));
+    const own = shares.flatMap(({ use, dollars, step: { at, branch, model } }) =>
+      use ? [] : [{ ...NOTHING, session, at, branch, model, dollars, use }],
+    );
+    const used = uses.map((use) => {
+      const { at, branch, model } = use;
+      return { ...priceUse(use, findPrices), dollars: dollarsOf.get(use) ?? 0, session, at, branch, model, use };
+    });
+    return [...own, ...used];
   });
-  const used = sessions.flatMap((session) =>
-    session.uses.map((use) => ({
-      ...priceUse(use, findPrices),
-      session,
-      at: use.at,
-      from: use.at,
-      branch: use.branch,
-      model: use.model,
-    })),
-  );
-  return [...paid, ...used];
 }
+
+/** Shares the dollars of a step of the account by list prices. What no response has used, Claude Code has asked for itself. */
+function shareDollars<T extends Use>(step: PlacedStep, all: readonly T[], findPrices: FindPrices) {
+  const { model, at, firstPoint, lastPoint } = step;
+  const uses = all.filter(({ point = -1, ...use }) => use.model === model && point >= firstPoint && point <= lastPoint);
+  const rest = mapUsed((kind) => {
+    const counted = kind === 'cache_creation_input_tokens' ? 0 : step.counts[kind];
+    return Math.max(
+      0,
+      uses.reduce((left, { used }) => left - used[kind], counted),
+    );
+  });
+  const weigh = (used: Used, priced: Priced) => priceUsed(used, findPrices(priced) ?? USUAL_RATIOS);
+  const [{ isFast, isInUs } = STANDARD] = uses;
+  const own = { use: undefined, weight: weigh(rest, { model, at, isFast, isInUs }) };
+  const weighed = [...uses.map((use) => ({ use, weight: weigh(use.used, use) })), own];
+  const total = weighed.reduce((sum, { weight }) => sum + weight, 0);
+  if (total === 0) return [{ use: undefined, dollars: step.dollars, step }];
+  return weighed
+    .filter(({ weight }) => weight > 0)
+    .map(({ use, weight }) => ({ use, dollars: (step.dollars * weight) / total, step }));
+}
+
+const STANDARD: PriceChoice = { isFast: false, isInUs: false };
+
+/** How the prices of most models relate to each other. */
+const USUAL_RATIOS: KindPrices = {
+  input: 1,
+  output: 5,
+  cache_read_input_tokens: 0.1,
+  cache_creation_input_tokens: 1.25,
+  input_cache_creation_5m: 1.25,
+  input_cache_creation_1h: 2,
+  web_search_requests: 2_000,
+};
 
 /** What each session cost, by its id. */
 export function findSessionCosts(sessions: readonly SessionUsage[], findPrices: FindPrices): Map<string, Costs> {
-  const bySession = groupBy(listEntries(sessions, findPrices), ({ session }) => session.sessionId);
+  const bySession = groupBy(
+    listEntries(sessions, findPrices, ({ uses }) => uses),
+    ({ session }) => session.sessionId,
+  );
   return new Map([...bySession].map(([id, entries]) => [id, addUpCosts(entries)]));
 }
 
@@ -84,7 +126,8 @@ export function countTokens(used: Used): number {
 }
 
 function priceUse(use: Use, findPrices: FindPrices): Costs {
-  const { used, isAgent, isInAccount } = use;
+  const { used, isAgent, point } = use;
+  const isInAccount = point !== undefined;
   const tokens = countTokens(used);
   const prices = findPrices(use);
   return {

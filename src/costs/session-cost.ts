@@ -14,7 +14,7 @@ export function readSessionCost(path: string): SessionCost | undefined {
   }
   return {
     dollars: [...spans.values()].reduce((sum, { dollars }) => sum + dollars, 0),
-    hasMore: session.uses.some(({ isInAccount }) => !isInAccount),
+    hasMore: session.uses.some(({ point }) => point === undefined),
     spans: [...spans.values()],
   };
 }

@@ -27,8 +27,8 @@ export interface Use extends PriceChoice {
   readonly model: string;
   readonly branch: string;
   readonly isAgent: boolean;
-  /** Whether the account includes it: Claude Code writes one only when a process ends. */
-  readonly isInAccount: boolean;
+  /** The first line of the account that includes it; undefined if none does: Claude Code writes one only when a process ends. */
+  readonly point?: number | undefined;
   readonly used: Used;
 }
 
@@ -133,6 +133,8 @@ class Scan {
   #ownFrom: number | undefined;
   #parent: string | undefined;
   #firstPrompt: string | undefined;
+  /** For each response of the main thread the first line of the account after it. */
+  readonly #pointOf = new Map<string, number>();
   /** The responses after the account's last line. */
   readonly #afterAccount = new Set<string>();
 
@@ -168,10 +170,9 @@ class Scan {
   finish(): SessionScan {
     const [firstAfter = ''] = this.#afterAccount;
     const end = this.#responses.get(firstAfter)?.at ?? Number.POSITIVE_INFINITY;
-    const hasAccount = this.#points.length > 0;
     const responses = [...this.#responses].map(([id, use]) => {
-      const isInAccount = hasAccount && (use.isAgent ? use.at < end : !this.#afterAccount.has(id));
-      return [id, { ...use, isInAccount }] as const;
+      const point = use.isAgent ? this.#findPoint(use.at, end) : this.#pointOf.get(id);
+      return [id, { ...use, point }] as const;
     });
     const startedAt = this.#startedAt ?? this.#points[0]?.point.startTime ?? 0;
     return {
@@ -189,8 +190,16 @@ class Scan {
   }
 
   #addPoint(point: AccountPoint): void {
+    for (const id of this.#afterAccount) this.#pointOf.set(id, this.#points.length);
     this.#points.push({ point, at: this.#endedAt || (point.startTime ?? 0), branch: this.#branch });
     this.#afterAccount.clear();
+  }
+
+  /** What an agent used is in the account by its time; `end` is when the first response came after the account's last line. */
+  #findPoint(at: number, end: number): number | undefined {
+    if (at >= end || this.#points.length === 0) return undefined;
+    const point = this.#points.findIndex((each) => each.at >= at);
+    return point < 0 ? this.#points.length - 1 : point;
   }
 
   /** Up to 2.0 only the prompts that a fork has copied name the other session. */
@@ -242,7 +251,6 @@ class Scan {
       branch: gitBranch,
       // In an agent's file it may be the copy of a response of the main thread.
       isAgent: known?.isAgent ?? isAgent,
-      isInAccount: false,
       isFast: usage.speed === 'fast',
       isInUs: usage.inference_geo === 'us',
       used,

@@ -37,6 +37,9 @@ function usageOf(counts: AccountCounts): object {
   };
 }
 
+const PLACES = ['day', 'project', 'session', 'model', 'repository', 'branch'];
+const CAUSES = ['agent', 'skill', 'command', 'prompt', 'tool', 'mcp'];
+
 /** The lines of a response at a time; `more` has further fields of its line. */
 function response(n: number, timestamp: string, more: object = {}): object[] {
   const message = { id: `m${n}`, role: 'assistant', model: MODEL, content: 'a', usage: usageOf(variedCounts(n)) };
@@ -99,18 +102,15 @@ describe('cost', () => {
     ]);
   });
 
-  test.each(['day', 'project', 'session', 'model', 'repository', 'branch'])(
-    '--by %s adds up to the same sum as a whole',
-    async (by) => {
-      for (const { folder } of recordings()) cpSync(join(folder, 'projects'), workplace.projects, { recursive: true });
-      const { rows, total } = await json('--by', by);
-      for (const field of Object.keys(total)) {
-        const added = rows.reduce((all: number, row: { [field: string]: number }) => all + (row[field] ?? 0), 0);
-        expect(added).toBeCloseTo(total[field], 8);
-      }
-      expect(total.dollars).toBeGreaterThan(1.4);
-    },
-  );
+  test.each([...PLACES, ...CAUSES])('--by %s adds up to the same sum as a whole', async (by) => {
+    for (const { folder } of recordings()) cpSync(join(folder, 'projects'), workplace.projects, { recursive: true });
+    const { rows, total } = await json('--by', by);
+    for (const field of Object.keys(total)) {
+      const added = rows.reduce((all: number, row: { [field: string]: number }) => all + (row[field] ?? 0), 0);
+      expect(added).toBeCloseTo(total[field], 8);
+    }
+    expect(total.dollars).toBeGreaterThan(1.4);
+  });
 
   test('takes 1.1 times the price for what had to run in the US', async () => {
     const elsewhere = JSON.stringify(response(9, '2026-10-09T12:00:00.000Z')).replace('"us"', '"global"');
@@ -158,15 +158,29 @@ describe('cost', () => {
     expect((await json()).total).toMatchObject({ dollars: 0, listPriceDollars: 0, tokensWithoutPrice: 13_147 });
   });
 
-  test('says that a step over midnight counts on its last day', async () => {
+  test('shares a step over midnight among its days', async () => {
     write(1, ...response(1, '2026-10-01T23:59:00.000Z'), ...response(2, '2026-10-02T00:01:00.000Z'), sum(1, 2));
-    const { rows } = await json();
-    expect(rows.map((row: { day: string; dollars: number }) => [row.day, row.dollars > 0])).toEqual([
-      ['2026-10-01', false],
-      ['2026-10-02', true],
+    const { rows, total } = await json();
+    expect(rows.map(({ day, dollars }: { day: string; dollars: number }) => [day, dollars.toFixed(9)])).toEqual([
+      ['2026-10-01', dollarsOf(1).toFixed(9)],
+      ['2026-10-02', dollarsOf(2).toFixed(9)],
     ]);
-    expect((await cost()).stdout).toMatch(/^2026-10-01 +– +13,147 /m);
-    expect((await cost()).stdout).toContain('$0.0115 was used over more than one day, and counts on the last one');
+    expect(total.dollars).toBeCloseTo(dollarsOf(1) + dollarsOf(2), 9);
+  });
+
+  test('--by tool says what was read and written for each tool, and how that is known', async () => {
+    cpSync(join(recording('r-mcp').folder, 'projects'), workplace.projects, { recursive: true });
+    const { stdout } = await cost('--by', 'tool');
+    expect(stdout).toMatch(/^tool +dollars +tokens +output +cache read/);
+    expect(stdout).toMatch(/^mcp__lab__picture +\$0\.0034 +8,617 +18 +8,462/m);
+    expect(stdout).toContain('100% by what the lines of requests say, the rest by how the context grew\n');
+  });
+
+  test('--by prompt shows the text of each prompt, which is in the transcript only', async () => {
+    writePaid(1);
+    const { stdout } = await cost('--by', 'prompt');
+    expect(stdout).toMatch(/^00000001 turn 1 {2}2026-10-01 12:00 {2}q +\$0\.0047 +13,147/m);
+    expect((await json('--by', 'prompt')).rows).toMatchObject([{ prompt: `${sessionIdOf(1)} turn 1` }]);
   });
 
   test('--since leaves out what was used before', async () => {
@@ -237,7 +251,10 @@ describe('cost', () => {
   });
 
   test.each([
-    [['--by', 'week'], '--by week: expected day, project, session, model, repository or branch'],
+    [
+      ['--by', 'week'],
+      '--by week: expected day, project, session, model, repository, branch, agent, skill, command, prompt, tool or mcp',
+    ],
     [['--json', '--csv'], '--json and --csv: choose one of them'],
     [['--since', 'x'], '--since x: expected 30m, 12h, 7d, 2w or 2026-11-01'],
     [['x'], 'x: cost takes no operands; see cost --help'],

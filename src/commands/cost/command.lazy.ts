@@ -2,11 +2,11 @@ import { errorReason, parseOptions, parsePointInTime, UsageError } from '../../c
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
-import { addUpCosts, listEntries } from '../../costs/cost-book.js';
+import { PERIOD_MS } from '../../costs/add-up.js';
+import { addUpCosts } from '../../costs/cost-book.js';
 import { PRICE_TABLE } from '../../costs/list-prices.js';
 import { readAllUsage } from '../../costs/read-usage.js';
-import { PERIOD_MS } from '../../costs/add-up.js';
-import { groupEntries, parseGrouping } from './grouping.js';
+import { groupCosts, needsCauses, parseGrouping } from './grouping.js';
 import { renderCsv, toRecord } from './records.js';
 import { describeTotal, renderTable } from './table.js';
 
@@ -18,7 +18,8 @@ Dollars are Claude Code's own: it writes an account to the transcript when a
 session ends. "≈" marks tokens that no account includes, at list prices. "+"
 marks tokens of models that have no list price.
 
-  --by <what>      day, project, session, model, repository or branch (day)
+  --by <what>      day, project, session, model, repository or branch; or what
+                   caused it: agent, skill, command, prompt, tool or mcp (day)
   --since <when>   only what was used at or after: 7d, 12h, 2026-11-01
   --json           print one JSON document, and nothing else: {by, since?,
                    rows: [{<by>, ...sums}], total: {...sums}}. Sums have the
@@ -51,9 +52,9 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     exitCode = 1;
   };
   const prices = PRICE_TABLE;
-  const sessions = readAllUsage(claudeFolder(env), stateFolder(env), { onUnreadable });
-  const entries = listEntries(sessions, prices.findPrices).filter(({ at }) => at >= from);
-  const rows = groupEntries(entries, by);
+  const sessions = readAllUsage(claudeFolder(env), stateFolder(env), { onUnreadable, withCauses: needsCauses(by) });
+  const grouped = groupCosts(by, sessions, prices.findPrices, from);
+  const { entries, rows } = grouped;
   const total = addUpCosts(entries);
   if (values.json)
     await printJson({
@@ -64,6 +65,6 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     });
   else if (values.csv) process.stdout.write(renderCsv(by, rows));
   else if (entries.length === 0) printStderr('nothing on disk was used in that time');
-  else await printStdout([...renderTable(by, rows, total), ...describeTotal(by, entries, total, prices)].join('\n'));
+  else await printStdout([...renderTable(by, rows, total), ...describeTotal(by, grouped, total, prices)].join('\n'));
   return exitCode;
 }

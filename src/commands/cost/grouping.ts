@@ -1,6 +1,8 @@
 import { UsageError } from '../../cli/command-line.js';
 import { formatMoment } from '../../cli/format.js';
-import { addUpCosts, type Costs, type Entry } from '../../costs/cost-book.js';
+import { addUpCosts, type Costs, type Entry, listEntries } from '../../costs/cost-book.js';
+import type { FindPrices } from '../../costs/list-prices.js';
+import type { PartUse, SessionUsage, TaskUse, Use } from '../../costs/session-usage.js';
 import { originName, readRepositoryConfig } from '../../git/repository.js';
 import { groupBy } from '../../shared/group-by.js';
 
@@ -8,32 +10,53 @@ import { groupBy } from '../../shared/group-by.js';
 export interface Row {
   readonly key: string;
   readonly costs: Costs;
-  /** Of its first session. */
-  readonly startedAt: number;
-  readonly folder: string;
+  /** Its first session. */
+  readonly session: SessionUsage;
+  /** The number of its turn, if it is a prompt. */
+  readonly turn: number | undefined;
 }
 
-type FindKey = (entry: Entry) => string;
+export interface Grouped {
+  readonly entries: readonly Entry[];
+  readonly rows: readonly Row[];
+}
 
-/** By what the costs can be added up. Each returns a function, so that it can remember what it has found. */
+type Group = (sessions: readonly SessionUsage[], findPrices: FindPrices, from: number) => Grouped;
+type FindKey<T extends Use> = (entry: Entry<T>) => string;
+
+const CLAUDE_CODE = '(Claude Code itself)';
+const MCP_SERVER = /^mcp__(.+?)(?:__.*| \(definitions\))$/;
+
+/** By what the costs can be added up. Some finders remember what they have found. */
 const GROUPINGS = {
-  day: () => findDay,
-  project: () => findProject,
-  session:
+  day: byUse(() => findDay),
+  project: byUse(() => findProject),
+  session: byUse(
     () =>
-    ({ session }: Entry) =>
-      session.sessionId,
-  model:
+      ({ session }) =>
+        session.sessionId,
+  ),
+  model: byUse(
     () =>
-    ({ model }: Entry) =>
-      model,
-  repository: createRepositoryFinder,
-  branch: () => {
+      ({ model }) =>
+        model,
+  ),
+  repository: byUse(createRepositoryFinder),
+  branch: byUse(() => {
     const findRepository = createRepositoryFinder();
-    return (entry: Entry) => `${findRepository(entry)} ${entry.branch || '(no branch)'}`;
-  },
-} satisfies { [name: string]: () => FindKey };
+    return (entry) => `${findRepository(entry)} ${entry.branch || '(no branch)'}`;
+  }),
+  agent: byTask(({ agent }) => agent || '(main thread)'),
+  skill: byTask(({ skill }) => skill || '(no skill)'),
+  command: byTask(({ command }) => (command ? `/${command}` : '(no command)')),
+  prompt: byTask(({ turn }, { sessionId }) => `${sessionId} turn ${turn || '?'}`),
+  tool: byPart(({ part }) => part),
+  mcp: byPart(({ part }) => MCP_SERVER.exec(part)?.[1] ?? '(no MCP server)'),
+} satisfies { [name: string]: Group };
 export type GroupName = keyof typeof GROUPINGS;
+
+/** Those for which it has to be known what the uses were for. */
+const CAUSES: ReadonlySet<GroupName> = new Set<GroupName>(['agent', 'skill', 'command', 'prompt', 'tool', 'mcp']);
 
 export function parseGrouping(text: string): GroupName {
   const names = Object.keys(GROUPINGS) as GroupName[];
@@ -42,18 +65,47 @@ export function parseGrouping(text: string): GroupName {
   return name;
 }
 
-/** Days in their order; everything else by what it cost, the most expensive first. */
-export function groupEntries(entries: readonly Entry[], by: GroupName): Row[] {
-  const rows = [...groupBy(entries, GROUPINGS[by]())].map(([key, group]) => ({
-    key,
-    costs: addUpCosts(group),
-    startedAt: group[0].session.startedAt,
-    folder: group[0].session.folder ?? '',
-  }));
-  return rows.toSorted((a, b) => (by === 'day' ? a.key.localeCompare(b.key) : compareCosts(a.costs, b.costs)));
+export function needsCauses(by: GroupName): boolean {
+  return CAUSES.has(by);
 }
 
-export function findDay({ at }: Pick<Entry, 'at'>): string {
+/** Days in their order; everything else by what it cost, the most expensive first. */
+export function groupCosts(by: GroupName, ...args: Parameters<Group>): Grouped {
+  const { entries, rows } = GROUPINGS[by](...args);
+  const compare = (a: Row, b: Row) => (by === 'day' ? a.key.localeCompare(b.key) : compareCosts(a.costs, b.costs));
+  return { entries, rows: rows.toSorted(compare) };
+}
+
+function byUse(createFinder: () => FindKey<Use>): Group {
+  return (...args) => group(({ uses }) => uses, createFinder(), ...args);
+}
+
+function byTask(find: (task: TaskUse, session: SessionUsage) => string): Group {
+  const findKey: FindKey<TaskUse> = ({ use, session }) => (use ? find(use, session) : CLAUDE_CODE);
+  return (...args) => group(({ causes }) => causes?.tasks ?? [], findKey, ...args);
+}
+
+function byPart(find: (part: PartUse) => string): Group {
+  const findKey: FindKey<PartUse> = ({ use }) => (use ? find(use) : CLAUDE_CODE);
+  return (...args) => group(({ causes }) => causes?.parts ?? [], findKey, ...args);
+}
+
+function group<T extends Use>(
+  listUses: (session: SessionUsage) => readonly T[],
+  findKey: FindKey<T>,
+  ...[sessions, findPrices, from]: Parameters<Group>
+): Grouped {
+  const entries = listEntries(sessions, findPrices, listUses).filter(({ at }) => at >= from);
+  const rows = [...groupBy(entries, findKey)].map(([key, [first, ...others]]) => ({
+    key,
+    costs: addUpCosts([first, ...others]),
+    session: first.session,
+    turn: first.use && 'turn' in first.use ? Number(first.use.turn) : undefined,
+  }));
+  return { entries, rows };
+}
+
+function findDay({ at }: Entry): string {
   return formatMoment(at).slice(0, '2026-11-01'.length);
 }
 
@@ -62,7 +114,7 @@ function findProject({ session: { folder } }: Entry): string {
 }
 
 /** The name of the repository that the folder belongs to today; the folder itself if there is none, or the folder is gone. */
-function createRepositoryFinder(): FindKey {
+function createRepositoryFinder(): FindKey<Use> {
   const known = new Map<string, string>();
   return (entry) => {
     const folder = findProject(entry);

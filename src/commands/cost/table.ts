@@ -2,9 +2,11 @@ import { homedir } from 'node:os';
 import { formatCount, formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { formatCosts, formatDollars } from '../../cli/format-cost.js';
 import { cutToWidth, displayWidth, drawBar, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
-import { type Costs, countTokens, type Entry } from '../../costs/cost-book.js';
+import { addUpCosts, type Costs, countTokens, type Entry } from '../../costs/cost-book.js';
 import type { PriceList } from '../../costs/list-prices.js';
-import { findDay, type GroupName, type Row } from './grouping.js';
+import { attempt } from '../../shared/attempt.js';
+import { readPromptAt } from '../../transcript/sessions/overview.js';
+import type { Grouped, GroupName, Row } from './grouping.js';
 
 /** Without a terminal nothing is cut, and a bar has this many columns. */
 const BAR_COLUMNS = 20;
@@ -12,6 +14,9 @@ const MIN_NAME_COLUMNS = 10;
 /** The start of the id, and the whole date. */
 const MIN_SESSION_COLUMNS = '01234567  2026-10-01 12:00'.length;
 const MAX_COLUMNS = 140;
+const PROMPT_COLUMNS = 60;
+/** There is one row for each prompt. */
+const MOST_PROMPTS = 30;
 
 interface Column {
   readonly heading: string;
@@ -20,16 +25,17 @@ interface Column {
 }
 
 /** Draws one row for each group, the heading above and the sum below. Columns that do not fit are left out, the last first. */
-export function renderTable(by: GroupName, rows: readonly Row[], total: Costs): string[] {
+export function renderTable(by: GroupName, all: readonly Row[], total: Costs): string[] {
+  const rows = by === 'prompt' ? all.slice(0, MOST_PROMPTS) : all;
   const width = Math.min(terminalWidth(), MAX_COLUMNS);
   const names = rows.map((row) => nameRow(by, row));
-  const all = chooseColumns(rows, total);
-  const widths = all.map(measure);
+  const possible = chooseColumns(rows, total);
+  const widths = possible.map(measure);
   const narrowest = by === 'session' ? MIN_SESSION_COLUMNS : MIN_NAME_COLUMNS;
   const widest = Math.max(...names.map(displayWidth), by.length, narrowest);
   const needed = (count: number) => widths.slice(0, count).reduce((sum, each) => sum + each + 2, narrowest);
-  const shown = all.map((_, index) => index + 1).findLast((count) => needed(count) <= terminalWidth()) ?? 1;
-  const columns = all.slice(0, shown);
+  const shown = possible.map((_, index) => index + 1).findLast((count) => needed(count) <= terminalWidth()) ?? 1;
+  const columns = possible.slice(0, shown);
   const rest = width - columns.reduce((sum, column) => sum + measure(column) + 2, 0);
   const name = Number.isFinite(terminalWidth()) ? Math.max(1, Math.min(widest, rest)) : widest;
   const bar = Number.isFinite(terminalWidth()) ? Math.min(BAR_COLUMNS, rest - name - 2) : BAR_COLUMNS;
@@ -97,9 +103,20 @@ function measure({ heading, cells, total }: Column): number {
   return Math.max(heading.length, total.length, ...cells.map((cell) => cell.length));
 }
 
-function nameRow(by: GroupName, { key, startedAt, folder }: Row): string {
+function nameRow(by: GroupName, row: Row): string {
+  const { key, session, turn } = row;
+  const { startedAt, folder } = session;
+  if (by === 'prompt' && turn !== undefined) return namePrompt(row);
   if (by === 'session') return `${toOneLine(key).slice(0, 8)}  ${formatMoment(startedAt)}  ${shorten(folder)}`;
   return shorten(key);
+}
+
+/** Its text is in the transcript only. */
+function namePrompt({ session: { sessionId, path, causes }, turn = 0 }: Row): string {
+  const offset = causes?.prompts[turn];
+  const prompt = offset === undefined ? undefined : attempt(() => readPromptAt(path, offset));
+  const time = prompt?.at === undefined ? '' : `  ${formatMoment(prompt.at)}`;
+  return `${sessionId.slice(0, 8)} turn ${turn || '?'}${time}  ${cutToWidth(toOneLine(prompt?.text ?? ''), PROMPT_COLUMNS)}`;
 }
 
 function shorten(text: string): string {
@@ -116,14 +133,24 @@ function fitName(name: string, width: number, by: GroupName): string {
 }
 
 /** Says below the table what its figures do not. */
-export function describeTotal(by: GroupName, entries: readonly Entry[], total: Costs, { source }: PriceList): string[] {
+export function describeTotal(
+  by: GroupName,
+  { entries, rows }: Grouped,
+  total: Costs,
+  { source }: PriceList,
+): string[] {
   const { cacheSaved, unknownCacheReads, agentTokens, used, listDollars, unpricedTokens } = total;
-  const late = by === 'day' ? entries.filter((entry) => findDay(entry) !== findDay({ at: entry.from })) : [];
-  const lateDollars = late.reduce((sum, { dollars }) => sum + dollars, 0);
   const guessed = entries.some(({ session }) => session.points.some(({ point }) => point.hasDefaultPrice));
   const read = unknownCacheReads > 0 && cacheSaved === 0;
+  const exact = countTokens(addUpCosts(entries.filter(({ use }) => use && 'isExact' in use && use.isExact)).used);
+  const isByPart = by === 'tool' || by === 'mcp';
+  const hidden = by === 'prompt' ? rows.length - MOST_PROMPTS : 0;
   return [
     '',
+    hidden > 0 ? `and ${plural(hidden, 'prompt')} more: --json lists all` : undefined,
+    isByPart
+      ? `${formatShare(exact, countTokens(used))} by what the lines of requests say, the rest by how the context grew`
+      : undefined,
     agentTokens > 0 ? `subagents used ${formatShare(agentTokens, countTokens(used))} of the tokens` : undefined,
     cacheSaved !== 0 ? `the cache saved ≈ ${formatDollars(cacheSaved)}, list price` : undefined,
     read ? `${plural(unknownCacheReads, 'token')} were read from the cache; what that saved is not known` : undefined,
@@ -133,9 +160,6 @@ export function describeTotal(by: GroupName, entries: readonly Entry[], total: C
     listDollars > 0 || cacheSaved !== 0 ? `prices: ${source}` : undefined,
     unpricedTokens > 0
       ? `+ and ? leave out ${plural(unpricedTokens, 'token')} in no account, of models without a list price: ${nameUnpriced(entries)}`
-      : undefined,
-    lateDollars > 0
-      ? `${formatDollars(lateDollars)} was used over more than one day, and counts on the last one`
       : undefined,
     guessed ? 'for a model that it does not know, Claude Code itself takes a default price' : undefined,
   ]

@@ -101,6 +101,18 @@ export function readTimeFrom(path: string, offset: number): number | undefined {
   });
 }
 
+/** The prompt whose line begins at a byte of a transcript, and when it was given. Undefined if there is none. */
+export function readPromptAt(
+  path: string,
+  offset: number,
+): { readonly text: string; readonly at: number | undefined } | undefined {
+  return withReader(path, (reader) => {
+    reader.moveToLineFrom(offset);
+    const [line] = parseLines(reader.lines());
+    return line?.kind === 'user' ? { text: describePrompt(line), at: line.at } : undefined;
+  });
+}
+
 /** What has been found so far in one end of a file. */
 interface Findings {
   /** Whether there was a line that only transcripts have. */

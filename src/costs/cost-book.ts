@@ -87,7 +87,7 @@ function shareDollars<T extends Use>(step: PlacedStep, all: readonly T[], findPr
 const STANDARD: PriceChoice = { isFast: false, isInUs: false };
 
 /** How the prices of most models relate to each other. */
-const USUAL_RATIOS: KindPrices = {
+export const USUAL_RATIOS: KindPrices = {
   input: 1,
   output: 5,
   cache_read_input_tokens: 0.1,

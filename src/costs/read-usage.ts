@@ -53,11 +53,11 @@ export function readAllUsage(
   // It grows meanwhile.
   for (const transcript of queue) {
     delete memory[transcript];
-    const session = attempt(() => openSession(transcript, legacy, withCauses));
+    const session = attempt(() => openSession(transcript, legacy));
     if (!session) continue;
     const known = remembered[transcript];
     try {
-      memory[transcript] = known?.files === session.files ? known : remember(session);
+      memory[transcript] = isKnown(known, session, withCauses) ? known : remember(session, withCauses);
     } catch (error) {
       onUnreadable(transcript, error);
       continue;
@@ -69,7 +69,7 @@ export function readAllUsage(
     const parentPath = findParentPath(transcript, parent);
     if (parentPath !== undefined) queue.add(parentPath);
   }
-  joinRelatives(memory, sessions);
+  joinRelatives(memory, sessions, withCauses);
   // Who only wants a list creates no folder. Without one, or on a full disk, the next run reads everything again.
   if (!wanted) attempt(() => mkdirSync(stateFolder, { recursive: true, mode: 0o700 }));
   if (!isSame(memory, remembered)) attempt(() => writeMemory(path, memory));
@@ -78,20 +78,34 @@ export function readAllUsage(
 
 /** Reads what one session used, and the sessions from which it was forked. */
 export function readUsageWithParents(path: string): SessionUsage[] {
-  const legacy = new AgentFolders();
-  const scans: SessionScan[] = [];
-  let next: string | undefined = path;
-  while (next !== undefined && !scans.some((scan) => scan.path === next)) {
-    const current: string = next;
-    const scan = attempt(() => openSession(current, legacy, false).scan());
-    if (scan) scans.push(scan);
-    next = findParentPath(current, scan?.parent);
-  }
   const seen = new Set<string>();
-  return scans
-    .toReversed()
-    .map((scan) => addUpResponses(scan, seen))
-    .toReversed();
+  const usages = scanWithParents(path).toReversed();
+  return usages.map(({ scanned }) => addUpResponses(scanned, seen)).toReversed();
+}
+
+/** Reads what one session used and for what, and the sessions from which it was forked. */
+export function readCausesWithParents(path: string) {
+  const [own, ...parents] = scanWithParents(path);
+  if (!own) return undefined;
+  const seen = new Set<string>();
+  const above = parents.toReversed().map(({ scanned }) => addUpResponses(scanned, seen));
+  const causes = own.readCauses();
+  const { responses } = own.scanned;
+  return { usage: addUpResponses(own.scanned, seen, causes), parents: above, causes, responses };
+}
+
+function scanWithParents(path: string) {
+  const legacy = new AgentFolders();
+  const sessions: (OpenSession & { readonly scanned: SessionScan })[] = [];
+  let next: string | undefined = path;
+  while (next !== undefined && !sessions.some((session) => session.path === next)) {
+    const current: string = next;
+    const session = attempt(() => openSession(current, legacy));
+    const scanned = attempt(() => session?.scan());
+    if (session && scanned) sessions.push({ ...session, scanned });
+    next = findParentPath(current, scanned?.parent);
+  }
+  return sessions;
 }
 
 function findParentPath(path: string, parent: string | undefined): string | undefined {
@@ -100,31 +114,32 @@ function findParentPath(path: string, parent: string | undefined): string | unde
 
 type OpenSession = ReturnType<typeof openSession>;
 
-function openSession(path: string, legacy: AgentFolders, withCauses: boolean) {
+function openSession(path: string, legacy: AgentFolders) {
   const { size, mtimeMs } = lstatSync(path);
   const sessionId = basename(path, '.jsonl');
   const agents = [
     ...findAgentFiles(path),
     ...(legacy.hasLegacyFiles(dirname(path)) ? findLegacyAgentFiles(path, sessionId) : []),
   ];
-  const files = [
-    [size, mtimeMs, withCauses],
-    ...agents.map(({ agentId, bytes, changedAt }) => [agentId, bytes, changedAt]),
-  ];
+  const files = [[size, mtimeMs], ...agents.map(({ agentId, bytes, changedAt }) => [agentId, bytes, changedAt])];
   return {
     path,
     files: files.join(' '),
     scan: () => scanSession(sessionId, path, agents),
-    readCauses: () => (withCauses ? readCauses(sessionId, path, agents) : undefined),
+    readCauses: () => readCauses(sessionId, path, agents),
   };
 }
 
-function remember({ files, scan, readCauses }: OpenSession): Remembered {
-  return { files, relatives: '', usage: addUpResponses(scan(), new Set(), readCauses()) };
+function isKnown(known: Remembered | undefined, { files }: OpenSession, withCauses: boolean): known is Remembered {
+  return known?.files === files && (known.usage.causes !== undefined || !withCauses);
+}
+
+function remember({ files, scan, readCauses }: OpenSession, withCauses: boolean): Remembered {
+  return { files, relatives: '', usage: addUpResponses(scan(), new Set(), withCauses ? readCauses() : undefined) };
 }
 
 /** Counts once what forks have copied from their parents. */
-function joinRelatives(memory: Memory, sessions: readonly OpenSession[]): void {
+function joinRelatives(memory: Memory, sessions: readonly OpenSession[], withCauses: boolean): void {
   for (const family of findFamilies(memory, sessions)) {
     const files = family.map((session) => `${session.path} ${session.files}`).toSorted();
     const state = family.length === 1 ? '' : hash(files.join('\n'));
@@ -135,7 +150,7 @@ function joinRelatives(memory: Memory, sessions: readonly OpenSession[]): void {
       memory[session.path] = {
         files: session.files,
         relatives: state,
-        usage: addUpResponses(scanned, seen, session.readCauses()),
+        usage: addUpResponses(scanned, seen, withCauses ? session.readCauses() : undefined),
       };
   }
 }

@@ -1,7 +1,7 @@
 import { countUsage, describeContext } from '../../observations/build/usage.js';
 import type { TokenCounts } from '../../transcript/file/schema.js';
-import type { TokenKind } from '../../transcript/file/token-kinds.js';
-import type { AnsweredMessage, Response } from '../../transcript/turns/turn.js';
+import { groupTokens, type TokenKind } from '../../transcript/file/token-kinds.js';
+import { type AnsweredMessage, findRequestTime, type Response } from '../../transcript/turns/turn.js';
 import { addUpTokens, isThought, listWritten, OWN_PARTS, type Part, toPart } from './parts.js';
 
 /** What the line of a request says of its messages. */
@@ -25,6 +25,16 @@ const REQUEST_KINDS = [
   'input',
 ] as const satisfies readonly TokenKind[];
 
+/** What a request did not find in the cache although the one before had left it there. */
+export interface LostCache {
+  readonly tokens: number;
+  /** As what they were sent again. */
+  readonly kind: TokenKind;
+  /** How long after the response before it was sent, in ms. */
+  readonly pause: number;
+  readonly isOtherModel: boolean;
+}
+
 interface PlacedPart {
   readonly name: string;
   tokens: number;
@@ -45,6 +55,12 @@ export class Context {
   #written: readonly Part[] = [];
   #messages = 0;
   #isCompacted = false;
+  #last: { readonly cached: number; readonly at: number; readonly model: string | undefined } | undefined;
+
+  /** What the last request had, in order. */
+  get parts(): readonly Part[] {
+    return this.#parts;
+  }
 
   /** Claude Code has replaced all messages by a summary. */
   compact(): void {
@@ -52,6 +68,25 @@ export class Context {
     this.#written = [];
     this.#messages = 0;
     this.#isCompacted = true;
+    this.#last = undefined;
+  }
+
+  /** Finds what the request of the next response has lost; undefined if nothing. */
+  findLostCache(response: Response): LostCache | undefined {
+    const { model, lastBlockAt, usage } = response;
+    const { cacheRead, cacheWritten, input } = groupTokens(usage);
+    const last = this.#last;
+    this.#last = { cached: cacheRead + cacheWritten, at: lastBlockAt, model };
+    const tokens = Math.min(last?.cached ?? 0, cacheRead + cacheWritten + input) - cacheRead;
+    if (!last || tokens <= 0) return undefined;
+    const counts = countUsage(usage) ?? {};
+    const kind = REQUEST_KINDS.slice(1).find((each) => (counts[each] ?? 0) > 0) ?? 'input';
+    return {
+      tokens,
+      kind,
+      pause: Math.max(0, findRequestTime(response) - last.at),
+      isOtherModel: model !== last.model,
+    };
   }
 
   /** Adds what a response answers, and then what it has written. Returns what it used for each part. */

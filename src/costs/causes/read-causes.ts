@@ -11,7 +11,8 @@ import {
   type Turn,
 } from '../../transcript/turns/turn.js';
 import type { TaskUse, UsageCauses } from '../session-usage.js';
-import { Context, type Shares } from './context.js';
+import { Context, type LostCache, type Shares } from './context.js';
+import type { Part } from './parts.js';
 import { SentRequests } from './sent-requests.js';
 
 type Task = Pick<TaskUse, 'agent' | 'skill' | 'command' | 'turn'>;
@@ -20,6 +21,7 @@ type Task = Pick<TaskUse, 'agent' | 'skill' | 'command' | 'turn'>;
 export interface ResponseCause extends Task {
   readonly isExact: boolean;
   readonly shares: Shares;
+  readonly lost?: LostCache | undefined;
 }
 
 export const NO_CAUSE: ResponseCause = {
@@ -34,6 +36,8 @@ export const NO_CAUSE: ResponseCause = {
 /** What the responses of a session were for, by their ids. */
 export interface SessionCauses extends Pick<UsageCauses, 'prompts'> {
   readonly responses: ReadonlyMap<string, ResponseCause>;
+  /** What the last request of the main thread had, in order. */
+  readonly context: readonly Part[];
 }
 
 /** Reads what the responses of a session and its subagents were for. Throws if the transcript cannot be read. */
@@ -48,18 +52,22 @@ class CauseReader implements SessionCauses {
   readonly responses = new Map<string, ResponseCause>();
   readonly prompts: { [turn: number]: number } = {};
   readonly #requests = new SentRequests();
+  readonly #main = new Context();
   /** What calls were made for, by the ids of the calls and of what they started: agents, and runs of workflows. */
   readonly #callers = new Map<string, Task>();
   readonly #turns: { readonly at: number; readonly task: Task }[] = [];
 
+  get context(): readonly Part[] {
+    return this.#main.parts;
+  }
+
   readMain(sessionId: string, path: string): void {
-    const context = new Context();
     for (const turn of readAllTurns(path, 'main', sessionId, this.#requests.readLines(path))) {
       const task = { agent: '', skill: turn.skill ?? '', command: findCommand(turn), turn: turn.number };
       const [{ at, offset }] = turn.prompts;
       this.prompts[turn.number] ??= offset;
       this.#turns.push({ at, task });
-      this.#addTurn(turn, context, task);
+      this.#addTurn(turn, this.#main, task);
       for (const sidechain of turn.sidechains) this.#addSidechain(sidechain, turn, task);
     }
   }
@@ -115,11 +123,12 @@ class CauseReader implements SessionCauses {
       const { attributionSkill: skill = called, attributionAgent = task.agent } = response.workedFor;
       const cause = { ...task, skill, agent: task.agent === '' ? '' : attributionAgent };
       called = findCalledSkill(response) ?? called;
+      const lost = context.findLostCache(response);
       const shares = context.add(response, sent);
       const id = response.id ?? response.uuid;
       // In an agent's file, it may be the copy of a response of the main thread.
       if (id !== undefined && !this.responses.has(id))
-        this.responses.set(id, { ...cause, isExact: sent !== undefined, shares });
+        this.responses.set(id, { ...cause, isExact: sent !== undefined, shares, lost });
       for (const { id: call, result } of response.calls)
         for (const name of [call, result?.details?.agentId, result?.details?.runId])
           if (name !== undefined) this.#callers.set(name, cause);

@@ -1,10 +1,10 @@
 import { groupBy } from '../shared/group-by.js';
-import { GROUP_OF_KIND, TOKEN_KINDS, type TokenGroup } from '../transcript/file/token-kinds.js';
+import { GROUP_OF_KIND, type TokenGroup } from '../transcript/file/token-kinds.js';
 import type { SessionCauses } from './causes/read-causes.js';
 import { addUpCosts, type Costs, type Entry, listEntries, USUAL_RATIOS } from './cost-book.js';
 import { type FindPrices, priceUsed } from './list-prices.js';
 import { readCausesWithParents } from './read-usage.js';
-import type { PartUse, Use } from './session-usage.js';
+import { type PartUse, USED_KINDS, type Use, type UsedKind } from './session-usage.js';
 
 /** What a part of a session cost, in dollars of the account or of the price list. */
 export interface PartCosts {
@@ -78,6 +78,10 @@ const PURPOSES = {
   output: 'written',
 } as const satisfies { readonly [group in TokenGroup]: keyof Spent };
 
+function findPurpose(kind: UsedKind): keyof Spent {
+  return kind === 'web_search_requests' ? 'written' : PURPOSES[GROUP_OF_KIND[kind]];
+}
+
 /** Splits what a part cost by what its tokens were used for. */
 function splitDollars(entries: readonly Entry<PartUse>[], findPrices: FindPrices): Spent {
   const spent = { entered: 0, carried: 0, written: 0 };
@@ -85,7 +89,7 @@ function splitDollars(entries: readonly Entry<PartUse>[], findPrices: FindPrices
     if (!use) continue;
     const prices = findPrices(use) ?? USUAL_RATIOS;
     const times = sumOf(costs) / priceUsed(use.used, prices);
-    for (const kind of TOKEN_KINDS) spent[PURPOSES[GROUP_OF_KIND[kind]]] += use.used[kind] * prices[kind] * times;
+    for (const kind of USED_KINDS) spent[findPurpose(kind)] += use.used[kind] * prices[kind] * times;
   }
   return spent;
 }

@@ -8,6 +8,8 @@ import { formatJson, printJson, printStderr, printStdout } from '../../cli/termi
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { describingVariables, readSettings } from '../../config/settings.js';
+import { PRICE_TABLE } from '../../costs/list-prices.js';
+import { readAnatomy } from '../../costs/session-anatomy.js';
 import { readSessionCost } from '../../costs/session-cost.js';
 import { exportSession } from '../../export/session.js';
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
@@ -22,6 +24,7 @@ import { listRuns } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import { Places } from '../../transcript/file/place.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
+import { renderCost, toCostRecord } from './cost-table.js';
 import { renderPage } from './page.js';
 import { findRequest, parseRequestPlace } from './request.js';
 import { renderRequest } from './request-table.js';
@@ -45,8 +48,11 @@ characters of an id are enough.
                   instead, show the nth request of a turn, or its last one:
                   system prompt, tools, messages, and the size of each. This is
                   what Claude read, redacted, even if less would be sent
-  --json          print the observations as one JSON array, or the request as
-                  one JSON document, and nothing else
+  --cost          instead, show what filled the context, what each part cost to
+                  send, to read again with each request and to write, and where
+                  the cache was lost
+  --json          print the observations as one JSON array, or the request or
+                  the cost as one JSON document, and nothing else
   --help
 `;
 
@@ -54,6 +60,7 @@ const OPTIONS = {
   turn: { type: 'string' },
   html: { type: 'string' },
   request: { type: 'string' },
+  cost: { type: 'boolean' },
   json: { type: 'boolean' },
 } as const;
 
@@ -69,8 +76,16 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const place = values.request === undefined ? undefined : parseRequestPlace(values.request);
   if (place && (values.turn !== undefined || values.html !== undefined))
     throw new UsageError(`--request and --${values.turn === undefined ? 'html' : 'turn'}: choose one of them`);
+  const others = (['request', 'turn', 'html'] as const).find((name) => values[name] !== undefined);
+  if (values.cost && others) throw new UsageError(`--cost and --${others}: choose one of them`);
   const turn = parsePositiveNumber('turn', values.turn);
   const session = selectSession('preview', positionals, claudeFolder(processEnv), processEnv);
+  if (values.cost) {
+    const anatomy = readAnatomy(session.path, PRICE_TABLE.findPrices);
+    if (!anatomy) throw new UsageError(`${session.path} cannot be read`);
+    await (values.json ? printJson(toCostRecord(anatomy)) : printStdout(renderCost(anatomy).join('\n')));
+    return 0;
+  }
   const there = await readCommandSettings(processEnv, session.folders[0] ?? process.cwd());
   const { problems, redact = createRedactor([]) } = await readSettings(there.env);
   // A preview needs no keys.

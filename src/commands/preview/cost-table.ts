@@ -1,0 +1,78 @@
+import { formatCount, formatDuration, formatMoment, plural, toOneLine } from '../../cli/format.js';
+import { formatCosts, formatDollars } from '../../cli/format-cost.js';
+import { cutToWidth, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
+import type { CacheLoss, SessionAnatomy } from '../../costs/session-anatomy.js';
+
+const NAME_COLUMNS = 34;
+const FIGURE_COLUMNS = 11;
+/** Within the 5 minutes that the cache lives at least, a pause explains nothing. */
+const SHORT_PAUSE_MS = 4 * 60_000;
+const MOST_LOSSES = 10;
+
+/** Shows what filled the context of a session and what that cost, and where the cache was lost. */
+export function renderCost({ sessionId, costs, parts, losses }: SessionAnatomy): string[] {
+  const headings = ['at the end', 'dollars', 'sent', 'read again', 'written'];
+  const row = (name: string, figures: readonly string[]) =>
+    cutToWidth(
+      [fitColumn(name, NAME_COLUMNS), ...figures.map((each) => each.padStart(FIGURE_COLUMNS))].join(' ').trimEnd(),
+      terminalWidth(),
+    );
+  const dollars = (value: number) => (value === 0 ? '' : formatDollars(value));
+  return [
+    style('bold', cutToWidth(`Session ${toOneLine(sessionId)}  ${formatCosts(costs)}`, terminalWidth())),
+    '',
+    style('bold', row('what filled the context', headings)),
+    ...parts.map(({ name, inContext, costs: own, entered, carried, written }) =>
+      row(toOneLine(name), [
+        inContext === 0 ? '' : formatCount(inContext),
+        formatCosts(own),
+        ...[entered, carried, written].map(dollars),
+      ]),
+    ),
+    style('dim', cutToWidth('each part has its share of the dollars at list prices', terminalWidth())),
+    '',
+    ...describeLosses(losses).map((line) => cutToWidth(line, terminalWidth())),
+  ];
+}
+
+function describeLosses(losses: readonly CacheLoss[]): string[] {
+  if (losses.length === 0) return ['the cache was never lost'];
+  const dollars = losses.reduce((sum, loss) => sum + (loss.dollars ?? 0), 0);
+  const largest = losses.toSorted((a, b) => b.tokens - a.tokens).slice(0, MOST_LOSSES);
+  const more = losses.length - largest.length;
+  return [
+    style(
+      'bold',
+      `the cache was lost ${plural(losses.length, 'time')}: ≈ ${formatDollars(dollars)} more than to read it`,
+    ),
+    ...largest.map(({ at, turn, agent, tokens, dollars: cost, ...why }) => {
+      const who = agent === '' ? `turn ${turn}` : `turn ${turn}, ${toOneLine(agent)}`;
+      const price = cost === undefined ? '?' : `≈${formatDollars(cost)}`;
+      return `  ${formatMoment(at)}  ${who}  ${plural(tokens, 'token')}  ${price}  ${explainLoss(why)}`;
+    }),
+    ...(more > 0 ? [`  and ${more} smaller ones`] : []),
+  ];
+}
+
+function explainLoss({ pause, isOtherModel }: Pick<CacheLoss, 'pause' | 'isOtherModel'>): string {
+  if (isOtherModel) return 'another model answered';
+  if (pause >= SHORT_PAUSE_MS) return `after a pause of ${formatDuration(pause)}`;
+  return 'the start of the request had changed, or the cache had expired early';
+}
+
+/** Dollars are what the account says, or else list prices. */
+export function toCostRecord({ sessionId, costs, parts, losses }: SessionAnatomy) {
+  return {
+    sessionId,
+    dollars: costs.dollars,
+    listPriceDollars: costs.listDollars,
+    parts: parts.map(({ name, inContext, costs: own, entered, carried, written }) => ({
+      part: name,
+      tokensAtTheEnd: inContext,
+      dollars: own.dollars,
+      listPriceDollars: own.listDollars,
+      of: { sent: entered, readAgain: carried, written },
+    })),
+    cacheLosses: losses.map(({ at, dollars, ...loss }) => ({ at: new Date(at), ...loss, listPriceDollars: dollars })),
+  };
+}

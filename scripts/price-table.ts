@@ -1,4 +1,4 @@
-// npm run price-table [-- --langfuse <clone of langfuse>]: updates the list prices, and says what has changed.
+// npm run prices [-- --langfuse <clone of langfuse>]: updates the list prices, and says what has changed.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

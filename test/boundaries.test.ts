@@ -18,7 +18,7 @@ const MAY_IMPORT: { readonly [folder: string]: string } = {
 };
 
 /** The commands do not import each other, with these exceptions. */
-const COMMANDS_THAT_IMPORT_COMMANDS = ['setup → doctor', 'status → doctor'];
+const COMMANDS_THAT_IMPORT_COMMANDS = ['sessions → cost', 'setup → doctor', 'status → doctor'];
 
 /** Folders that may import a `*.lazy.ts` file statically, since the hook never loads them. */
 const FOLDERS_THAT_NEED_NOT_BE_LAZY = ['commands/doctor'];

@@ -1,6 +1,6 @@
 import { nameModel } from '../observations/build/model-name.js';
 import { type AccountStep, findBase, followsFromCounts, listSteps } from '../transcript/sessions/cost-account.js';
-import { type PlacedPoint, PRICE_CHOICES, type PriceChoice, type SessionUsage } from './session-usage.js';
+import { type PlacedPoint, PRICE_CHOICES, type PriceChoice, type SessionUsage, type Use } from './session-usage.js';
 
 /** A step of a session's account. */
 export interface PlacedStep extends AccountStep {
@@ -31,6 +31,11 @@ export function listAccountSteps(session: SessionUsage, byId: ReadonlyMap<string
     const place = { session, after, at, branch, firstPoint: before ? own.indexOf(before) + 1 : 0, lastPoint: index };
     return listSteps(point, base).map((step) => ({ ...step, ...place, model: nameModel(step.model) }));
   });
+}
+
+/** Whether a step has paid for a use. */
+export function isInStep({ point = -1 }: Use, { firstPoint, lastPoint }: PlacedStep): boolean {
+  return point >= firstPoint && point <= lastPoint;
 }
 
 /** What the accounts of the sessions from which one was forked said until then, the oldest first. */

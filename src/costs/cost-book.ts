@@ -1,6 +1,6 @@
 import { groupBy } from '../shared/group-by.js';
 import { TOKEN_KINDS } from '../transcript/file/token-kinds.js';
-import { listAllSteps, type PlacedStep } from './account-steps.js';
+import { isInStep, listAllSteps, type PlacedStep } from './account-steps.js';
 import { type FindPrices, findSaving, type KindPrices, type Priced, priceUsed } from './list-prices.js';
 import { addUsed, mapUsed, type PriceChoice, type SessionUsage, type Use, type Used } from './session-usage.js';
 
@@ -64,8 +64,8 @@ export function listEntries<T extends Use>(
 
 /** Shares the dollars of a step of the account by list prices. What no response has used, Claude Code has asked for itself. */
 function shareDollars<T extends Use>(step: PlacedStep, all: readonly T[], findPrices: FindPrices) {
-  const { model, at, firstPoint, lastPoint } = step;
-  const uses = all.filter(({ point = -1, ...use }) => use.model === model && point >= firstPoint && point <= lastPoint);
+  const { model, at } = step;
+  const uses = all.filter((use) => use.model === model && isInStep(use, step));
   const rest = mapUsed((kind) => {
     const counted = kind === 'cache_creation_input_tokens' ? 0 : step.counts[kind];
     return Math.max(

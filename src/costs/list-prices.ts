@@ -19,8 +19,8 @@ export type FindPrices = (priced: Priced) => KindPrices | undefined;
 /** A price list, and where it comes from. */
 export interface PriceList {
   readonly findPrices: FindPrices;
-  /** For people: `list of 2026-11-20 (Anthropic)`. */
-  readonly source: string;
+  /** Says where the prices of these come from: `list of 2026-11-20 (Anthropic)`. */
+  readonly describe: (priced: readonly Priced[]) => string;
 }
 
 /** Dollars for a million of each of the table's kinds, in their order. */
@@ -37,13 +37,14 @@ interface TableModel {
 
 const MODELS: { readonly [model: string]: TableModel } = table.models;
 const MILLION = 1_000_000;
-const WEB_SEARCH = 10 / 1_000;
+/** For one. */
+export const WEB_SEARCH = 10 / 1_000;
 
 /** Tokens cost this many times as much if the model must run in the US; a web search does not (documented, and in all recordings). */
 export const IN_US_TIMES = 1.1;
 
 /** The prices that come with the program. */
-export const PRICE_TABLE: PriceList = { findPrices, source: `list of ${table.date} (${table.source})` };
+export const PRICE_TABLE: PriceList = { findPrices, describe: () => `list of ${table.date} (${table.source})` };
 
 /** Finds a model's list prices; undefined for a model, or a fast mode, that the list does not have. */
 export function findPrices({ model, isFast, isInUs, at }: Priced): KindPrices | undefined {

@@ -73,15 +73,42 @@ export function hasPrice(models: readonly Model[], name: string): boolean {
 
 /** Whether a model has prices of its own for what has to run in the US. */
 export function hasTierForUs({ pricingTiers }: Model): boolean {
-  const isForUs = (condition: unknown) => AttributeCondition.safeParse(condition).data?.values.includes('us') ?? false;
+  const isForUs = (condition: unknown) => {
+    const { data } = AttributeCondition.safeParse(condition);
+    return data?.key === IN_US.key && data.values.includes('us');
+  };
   return pricingTiers.some(({ conditions }) => conditions.some(isForUs));
+}
+
+/** What Langfuse chooses a tier by, as far as cc-langfuse sends it. */
+type Attributes = { readonly [key: string]: string };
+
+/** Finds the prices that Langfuse takes, and which of the attributes they are for. Undefined for a model that it does not know. */
+export function findTierPrices(models: readonly Model[], name: string, attributes: Attributes) {
+  const model = findModel(models, name);
+  if (!model) return undefined;
+  const isMet = (condition: unknown) => {
+    const { data } = AttributeCondition.safeParse(condition);
+    return data?.values.includes(attributes[data.key] ?? '') ?? false;
+  };
+  const tier = model.pricingTiers
+    .filter(({ conditions, isDefault }) => !isDefault && conditions.every(isMet))
+    .toSorted((a, b) => a.priority - b.priority)[0];
+  const prices: Prices = tier?.prices ?? mapValues(model.prices, ({ price }) => price);
+  const keys = (tier?.conditions ?? []).map((condition) => AttributeCondition.parse(condition).key);
+  return { prices, isFor: (key: string) => keys.includes(key) };
+}
+
+/** Parses models that were asked for earlier; undefined if they are not what `fetchModels` returned. */
+export function parseModels(models: unknown): Model[] | undefined {
+  return z.array(Model).safeParse(models).data;
 }
 
 const IN_US = { source: 'model_parameters', key: 'inference_geo', operator: 'in', values: ['us'] };
 const IN_FAST_MODE = { source: 'model_parameters', key: 'speed', operator: 'in', values: ['fast'] };
 const AttributeCondition = z.object({
   source: z.literal(IN_US.source),
-  key: z.literal(IN_US.key),
+  key: z.string(),
   values: z.array(z.string()),
 });
 

@@ -59,7 +59,7 @@ describe('a list price', () => {
   });
 
   test('says of when it is and from whom', () => {
-    expect(PRICE_TABLE.source).toMatch(/^list of 202\d-\d\d-\d\d \(Anthropic\)$/);
+    expect(PRICE_TABLE.describe([])).toMatch(/^list of 202\d-\d\d-\d\d \(Anthropic\)$/);
   });
 });
 

@@ -5,6 +5,7 @@ import table from '../../src/costs/price-table.json' with { type: 'json' };
 import { ACCOUNT_PRICES, type AccountCounts, account, accountLine, variedCounts } from '../support/cost-account.js';
 import { sessionIdOf } from '../support/generated.js';
 import { assistant, jsonLines, user } from '../support/lines.js';
+import type { StoredModel } from '../support/model-store.js';
 import { run, Workplace } from '../support/program.js';
 import { recording, recordings } from '../support/recording.js';
 import { runInTerminal } from '../support/terminal.js';
@@ -256,11 +257,208 @@ describe('cost', () => {
       '--by week: expected day, project, session, model, repository, branch, agent, skill, command, prompt, tool or mcp',
     ],
     [['--json', '--csv'], '--json and --csv: choose one of them'],
+    [['--check', '--csv'], '--check and --csv: choose one of them'],
+    [['--check', '--by', 'day'], '--check and --by: choose one of them'],
     [['--since', 'x'], '--since x: expected 30m, 12h, 7d, 2w or 2026-11-01'],
     [['x'], 'x: cost takes no operands; see cost --help'],
   ])('refuses %j in one line with exit code 2', async (args, message) => {
     expect(await cost(...args)).toMatchObject({ exitCode: 2, stdout: '', stderr: `cc-langfuse: ${message}\n` });
   });
+});
+
+describe("the prices of the user's Langfuse", () => {
+  const TODAY = new Date().toISOString().slice(0, '2026-11-20'.length);
+  const KINDS = {
+    input: 'inputTokens',
+    output: 'outputTokens',
+    cache_read_input_tokens: 'cacheReadInputTokens',
+    cache_creation_input_tokens: 'cacheCreationEphemeral5mInputTokens',
+    input_cache_creation_5m: 'cacheCreationEphemeral5mInputTokens',
+    input_cache_creation_1h: 'cacheCreationEphemeral1hInputTokens',
+  } as const;
+  /** Twice those of the table. */
+  const twice = (factor = 2) =>
+    Object.fromEntries(Object.entries(KINDS).map(([kind, name]) => [kind, (ACCOUNT_PRICES[name] / 1.1) * factor]));
+  const define = (model: Partial<StoredModel> = {}) =>
+    workplace.server.api.models.models.push({
+      modelName: 'mine',
+      matchPattern: `^${MODEL}$`,
+      isLangfuseManaged: false,
+      prices: twice(),
+      ...model,
+    });
+  const withKeys = (...args: string[]) => run(['cost', ...args], { ...workplace.env, TZ: 'UTC' });
+  const listPrice = async () => JSON.parse((await withKeys('--json')).stdout).total.listPriceDollars;
+  const asked = () => workplace.server.requests.filter(({ path }) => path.startsWith('/api/public/models')).length;
+  const remembered = () => join(workplace.stateFolder, 'cc-langfuse_models.json');
+
+  test('come before those of the table, and are asked once a day', async () => {
+    define();
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+    expect((await withKeys()).stdout).toContain(`prices: your Langfuse of ${TODAY}\n`);
+    expect(await listPrice()).toBeCloseTo(2 * dollarsOf(1), 10);
+    expect((await run(['sessions'], workplace.env)).stdout).toContain(
+      `≈ $${(2 * dollarsOf(1)).toFixed(4)}, list price`,
+    );
+    expect(asked()).toBe(1);
+  });
+
+  test('take the tier for the US, if there is one', async () => {
+    const conditions = [
+      { source: 'model_parameters' as const, key: 'inference_geo', operator: 'in' as const, values: ['us'] },
+    ];
+    define({ tiers: [{ name: 'US', isDefault: false, priority: 1, conditions, prices: twice(5) }] });
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+    expect(await listPrice()).toBeCloseTo((5 / 1.1) * dollarsOf(1), 10);
+  });
+
+  test.each<[string, Partial<StoredModel>]>([
+    ['has no definition', { matchPattern: '^other$' }],
+    ['lacks a kind', { prices: { input: 1, output: 1 } }],
+  ])('leave a model to the table if it %s', async (_, model) => {
+    define(model);
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+    expect((await withKeys()).stdout).toContain(SOURCE);
+    expect(await listPrice()).toBeCloseTo(dollarsOf(1), 10);
+  });
+
+  test('leave only some models to the table, and name them', async () => {
+    define({ matchPattern: '^claude-new-9$' });
+    const lines = JSON.stringify(response(1, '2026-10-01T12:00:00.000Z'));
+    write(1, ...JSON.parse(lines), ...JSON.parse(lines.replaceAll(MODEL, 'claude-new-9').replaceAll('m1', 'm2')));
+    expect((await withKeys()).stdout).toContain(
+      `prices: your Langfuse of ${TODAY}; for ${MODEL} the list of ${table.date} (Anthropic)\n`,
+    );
+    expect(await listPrice()).toBeCloseTo(3 * dollarsOf(1), 10);
+  });
+
+  test('are not asked if the accounts include all', async () => {
+    writePaid(2);
+    await withKeys();
+    expect(asked()).toBe(0);
+  });
+
+  test('are not asked again for an hour if the server does not answer, and the table is taken', async () => {
+    define();
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+    workplace.server.misbehave = () => ({ status: 500 });
+    expect(await withKeys()).toMatchObject({ exitCode: 0, stderr: '', stdout: expect.stringContaining(SOURCE) });
+    workplace.server.misbehave = () => undefined;
+    expect(await listPrice()).toBeCloseTo(dollarsOf(1), 10);
+    expect(asked()).toBe(1);
+  });
+
+  test('are not asked with keys that may not read, or that nobody gave', async () => {
+    define();
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+    await cost();
+    expect(asked()).toBe(0);
+    workplace.server.misbehave = ({ method }) => (method === 'GET' ? { status: 403 } : undefined);
+    expect(await listPrice()).toBeCloseTo(dollarsOf(1), 10);
+    expect(await listPrice()).toBeCloseTo(dollarsOf(1), 10);
+    expect(asked()).toBe(1);
+  });
+
+  test.each<[string, (file: object) => object]>([
+    ['of another destination', (file) => ({ ...file, destination: 'x' })],
+    ['of yesterday', (file) => ({ ...file, at: Date.now() - 86_400_001 })],
+    ['from the future', (file) => ({ ...file, at: Date.now() + 86_400_000 })],
+    ['damaged', () => ({ models: 'x' })],
+  ])('are asked again if what is remembered is %s', async (_, change) => {
+    define();
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+    await withKeys();
+    writeFileSync(remembered(), JSON.stringify(change(JSON.parse(readFileSync(remembered(), 'utf8')))));
+    expect(await listPrice()).toBeCloseTo(2 * dollarsOf(1), 10);
+    expect(asked()).toBe(2);
+  });
+});
+
+test('with a subscription the dollars are API value', async () => {
+  write(1, ...response(1, '2026-10-01T12:00:00.000Z'), sum(1));
+  expect((await json()).subscription).toBe(false);
+  const content = { oauthAccount: { organizationType: 'claude_max' } };
+  writeFileSync(join(workplace.home, '.claude.json'), JSON.stringify(content));
+  const { stdout } = await cost();
+  expect(stdout).toMatch(/^day +API value +tokens /);
+  expect(stdout).toContain('you are logged in with a subscription, which does not bill these dollars\n');
+  expect((await json()).subscription).toBe(true);
+});
+
+describe('cost --check', () => {
+  test('lists where accounts and list prices agree, and where they differ and why', async () => {
+    writePaid(2);
+    write(3, ...response(3, '2026-10-03T12:00:00.000Z'), accountLine({ [MODEL]: account([variedCounts(3)], 2) }));
+    const { stdout, exitCode } = await cost('--check');
+    const [agreed, doubled] = [dollarsOf(1) + dollarsOf(2), 2 * dollarsOf(3)];
+    const shown = (dollars: number) => `$${dollars.toFixed(4)}`;
+    expect({ exitCode, lines: stdout.split('\n') }).toEqual({
+      exitCode: 0,
+      lines: [
+        `${MODEL}  2 account lines, ${shown(agreed)}: as the list has it`,
+        '',
+        '1 account line differs from the list',
+        `${sessionIdOf(3)}  2026-10-03 12:00  ${MODEL}`,
+        `  ${shown(doubled)} in the account, ≈ ${shown(doubled / 2)}, list price: it fits the price in fast mode and in the US, which no response names`,
+        '',
+        SOURCE,
+        '',
+      ],
+    });
+    expect(await json('--check')).toEqual({
+      agreements: [{ model: MODEL, accountLines: 2, dollars: expect.closeTo(agreed, 10) }],
+      differences: [
+        {
+          session: sessionIdOf(3),
+          at: '2026-10-03T12:00:00.000Z',
+          model: MODEL,
+          dollars: expect.closeTo(doubled, 10),
+          listPriceDollars: expect.closeTo(doubled / 2, 10),
+          cause: 'it fits the price in fast mode and in the US, which no response names',
+        },
+      ],
+      prices: SOURCE.replace('prices: ', ''),
+    });
+    expect((await json('--check', '--since', '2026-10-03')).agreements).toEqual([]);
+  });
+
+  test('says so if there is no account', async () => {
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+    expect(await cost('--check')).toMatchObject({
+      exitCode: 0,
+      stdout: '',
+      stderr: 'no session on disk has an account of that time\n',
+    });
+  });
+
+  test('asks Langfuse for its prices, too', async () => {
+    writePaid(2);
+    const prices = { input: 1, output: 1, cache_read_input_tokens: 1, cache_creation_input_tokens: 1 };
+    const written = { input_cache_creation_5m: 1, input_cache_creation_1h: 1 };
+    const model = {
+      modelName: 'mine',
+      matchPattern: MODEL,
+      isLangfuseManaged: false,
+      prices: { ...prices, ...written },
+    };
+    workplace.server.api.models.models.push(model);
+    const { stdout } = await run(['cost', '--check', '--json'], workplace.env);
+    expect(JSON.parse(stdout).differences.map(({ cause }: { cause: string }) => cause)).toEqual([
+      'your Langfuse has another price',
+      'your Langfuse has another price',
+    ]);
+  });
+});
+
+test('the documentation has each field of --json', async () => {
+  const docs = readFileSync(new URL('../../docs/cost.md', import.meta.url), 'utf8');
+  const [, section = ''] = docs.split('## What `--json` says');
+  const named = Array.from(section.split('\n## ')[0]?.matchAll(/`(\w+)(?:\[\])?`/g) ?? [], ([, name]) => name);
+  writePaid(1);
+  const { rows, total, ...rest } = await json('--since', '2026-10-01');
+  const check = await json('--check');
+  const fields = [rest, total, check, check.agreements[0]].flatMap((each) => Object.keys(each));
+  expect(fields.filter((field) => !named.includes(field))).toEqual([]);
 });
 
 describe('cost --csv', () => {

@@ -39,7 +39,8 @@ export function toRecord({ dollars, listDollars, unpricedTokens, used, agentToke
   };
 }
 
-function round(dollars: number): number {
+/** Removes the rounding errors of a sum. */
+export function round(dollars: number): number {
   return Number(dollars.toFixed(DECIMALS));
 }
 

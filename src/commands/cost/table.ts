@@ -3,7 +3,6 @@ import { formatCount, formatMoment, plural, toOneLine } from '../../cli/format.j
 import { formatCosts, formatDollars } from '../../cli/format-cost.js';
 import { cutToWidth, displayWidth, drawBar, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
 import { addUpCosts, type Costs, countTokens, type Entry } from '../../costs/cost-book.js';
-import type { PriceList } from '../../costs/list-prices.js';
 import { attempt } from '../../shared/attempt.js';
 import { readPromptAt } from '../../transcript/sessions/overview.js';
 import type { Grouped, GroupName, Row } from './grouping.js';
@@ -18,6 +17,14 @@ const PROMPT_COLUMNS = 60;
 /** There is one row for each prompt. */
 const MOST_PROMPTS = 30;
 
+/** What the dollars rest on. */
+export interface Basis {
+  /** Where list prices come from. */
+  readonly source: string;
+  /** Whether today's login does not bill dollars. */
+  readonly isSubscription: boolean;
+}
+
 interface Column {
   readonly heading: string;
   readonly cells: readonly string[];
@@ -25,11 +32,11 @@ interface Column {
 }
 
 /** Draws one row for each group, the heading above and the sum below. Columns that do not fit are left out, the last first. */
-export function renderTable(by: GroupName, all: readonly Row[], total: Costs): string[] {
+export function renderTable(by: GroupName, all: readonly Row[], total: Costs, { isSubscription }: Basis): string[] {
   const rows = by === 'prompt' ? all.slice(0, MOST_PROMPTS) : all;
   const width = Math.min(terminalWidth(), MAX_COLUMNS);
   const names = rows.map((row) => nameRow(by, row));
-  const possible = chooseColumns(rows, total);
+  const possible = chooseColumns(rows, total, isSubscription);
   const widths = possible.map(measure);
   const narrowest = by === 'session' ? MIN_SESSION_COLUMNS : MIN_NAME_COLUMNS;
   const widest = Math.max(...names.map(displayWidth), by.length, narrowest);
@@ -67,13 +74,16 @@ export function renderTable(by: GroupName, all: readonly Row[], total: Costs): s
   ];
 }
 
-function chooseColumns(rows: readonly Row[], total: Costs): Column[] {
+function chooseColumns(rows: readonly Row[], total: Costs, isSubscription: boolean): Column[] {
   const column = (heading: string, show: (costs: Costs) => string): Column => ({
     heading,
     cells: rows.map(({ costs }) => show(costs)),
     total: show(total),
   });
-  const columns = [column('dollars', showDollars), column('tokens', ({ used }) => formatCount(countTokens(used)))];
+  const columns = [
+    column(isSubscription ? 'API value' : 'dollars', showDollars),
+    column('tokens', ({ used }) => formatCount(countTokens(used))),
+  ];
   if (total.agentTokens > 0) columns.push(column('subagents', showAgentShare));
   columns.push(column('output', ({ used }) => formatCount(used.output)));
   columns.push(column('cache read', ({ used }) => formatCount(used.cache_read_input_tokens)));
@@ -133,12 +143,7 @@ function fitName(name: string, width: number, by: GroupName): string {
 }
 
 /** Says below the table what its figures do not. */
-export function describeTotal(
-  by: GroupName,
-  { entries, rows }: Grouped,
-  total: Costs,
-  { source }: PriceList,
-): string[] {
+export function describeTotal(by: GroupName, { entries, rows }: Grouped, total: Costs, basis: Basis): string[] {
   const { cacheSaved, unknownCacheReads, agentTokens, used, listDollars, unpricedTokens } = total;
   const guessed = entries.some(({ session }) => session.points.some(({ point }) => point.hasDefaultPrice));
   const read = unknownCacheReads > 0 && cacheSaved === 0;
@@ -157,10 +162,11 @@ export function describeTotal(
     listDollars > 0
       ? `≈ marks tokens that no account of Claude Code includes: ≈ ${formatDollars(listDollars)}, list price`
       : undefined,
-    listDollars > 0 || cacheSaved !== 0 ? `prices: ${source}` : undefined,
+    listDollars > 0 || cacheSaved !== 0 ? `prices: ${basis.source}` : undefined,
     unpricedTokens > 0
       ? `+ and ? leave out ${plural(unpricedTokens, 'token')} in no account, of models without a list price: ${nameUnpriced(entries)}`
       : undefined,
+    basis.isSubscription ? 'you are logged in with a subscription, which does not bill these dollars' : undefined,
     guessed ? 'for a model that it does not know, Claude Code itself takes a default price' : undefined,
   ]
     .filter((line) => line !== undefined)

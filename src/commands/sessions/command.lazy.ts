@@ -10,7 +10,6 @@ import { readCleanupDays, readSettingsFiles } from '../../config/claude-settings
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { readSettings } from '../../config/settings.js';
 import { type Costs, findSessionCosts } from '../../costs/cost-book.js';
-import { PRICE_TABLE } from '../../costs/list-prices.js';
 import { readAllUsage } from '../../costs/read-usage.js';
 import { deletedAfter, EXPIRING, findUnsent, goesSoon, isUnsent } from '../../export/deletion.js';
 import { type SessionState, SessionStates } from '../../export/session-state.js';
@@ -20,12 +19,15 @@ import { attempt } from '../../shared/attempt.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
+import { choosePrices } from '../cost/price-source.js';
 import { ranInRepository } from './here.js';
 import { type Match, searchSession } from './text-search.js';
 
 export const HELP = `usage: cc-langfuse sessions [options]
 
-Lists the newest sessions on disk, and how much of each is in Langfuse.
+Lists the newest sessions on disk, and how much of each is in Langfuse. For what
+no account of Claude Code includes, it asks Langfuse for its prices at most once
+a day, as cost does; nothing but that request leaves.
 
   --limit <n>       only the n newest, or all (20; all for a search)
   --since <when>    only those last active at or after: 7d, 12h, 2026-11-01
@@ -96,7 +98,8 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   }
   const cleanupDays = readCleanupDays(readSettingsFiles(processEnv, process.cwd()));
   const wanted = sessions.map(({ path }) => path);
-  const costs = findSessionCosts(readAllUsage(claudeFolder(env), stateFolder(env), { wanted }), PRICE_TABLE.findPrices);
+  const usage = readAllUsage(claudeFolder(env), stateFolder(env), { wanted });
+  const costs = findSessionCosts(usage, (await choosePrices(usage, env)).findPrices);
   const listed = (values.count ? states.map(countMissing) : states).map((each) => ({
     ...each,
     reason: explainState(each.state),

@@ -1,0 +1,140 @@
+import { groupBy } from '../shared/group-by.js';
+import { isInStep, type PlacedStep } from './account-steps.js';
+import { type FindPrices, findLongPromptPrices, findPrices as findTablePrices, priceUsed } from './list-prices.js';
+import type { PriceChoice, Use } from './session-usage.js';
+
+/** The steps of the accounts that cost what the list says, by model. */
+export interface Agreement {
+  readonly model: string;
+  readonly steps: number;
+  readonly dollars: number;
+}
+
+/** A step of an account that costs something else. */
+export interface Difference {
+  readonly step: PlacedStep;
+  /** Undefined if the list does not have the model. */
+  readonly listDollars: number | undefined;
+  readonly cause: string;
+}
+
+/** The rounding errors in a step grow with the sum of its account. Anything that costs differently differs by far more. */
+const TOLERANCE = 1e-9;
+
+/** Compares what the accounts say with what their own counts cost at list prices. */
+export function checkAccounts(
+  steps: readonly PlacedStep[],
+  findPrices: FindPrices,
+): { readonly agreements: readonly Agreement[]; readonly differences: readonly Difference[] } {
+  const checked = steps.map((step) => ({ step, ...priceStep(step, findPrices) }));
+  const same = checked.filter(({ step, listDollars }) => isSame(step, listDollars));
+  const agreements = [...groupBy(same, ({ step }) => step.model)].map(([model, group]) => ({
+    model,
+    steps: group.length,
+    dollars: group.reduce((sum, { step }) => sum + step.dollars, 0),
+  }));
+  const differences = checked
+    .filter(({ step, listDollars }) => !isSame(step, listDollars))
+    .map(({ step, listDollars, choices }) => ({ step, listDollars, cause: explain(step, choices, findPrices) }));
+  return {
+    agreements: agreements.toSorted((a, b) => b.dollars - a.dollars),
+    differences: differences.toSorted((a, b) => a.step.at - b.step.at),
+  };
+}
+
+function isSame({ dollars, sum }: PlacedStep, listDollars: number | undefined): boolean {
+  return listDollars !== undefined && Math.abs(listDollars - dollars) <= sum * TOLERANCE;
+}
+
+/** What a step costs at list prices, and at which of them its responses were paid. */
+function priceStep(step: PlacedStep, findPrices: FindPrices) {
+  const uses = findUses(step);
+  const choices = listChoices(uses);
+  const [choice = STANDARD, ...others] = choices;
+  // Where responses differ, they only tell what all cost if there was nothing but them.
+  const listDollars =
+    others.length > 0 && areAll(uses, step) ? addUp(uses, findPrices) : price(step, choice, findPrices);
+  return { listDollars, choices };
+}
+
+const STANDARD: PriceChoice = { isFast: false, isInUs: false };
+
+/** The responses that a step has paid. Claude Code also asks models for itself, as it does for the session's responses. */
+function findUses(step: PlacedStep): readonly Use[] {
+  const counted = step.session.uses.filter(({ point }) => point !== undefined);
+  const ofModel = counted.filter(({ model }) => model === step.model);
+  const during = ofModel.filter((use) => isInStep(use, step));
+  return [during, ofModel, counted].find((uses) => uses.length > 0) ?? [];
+}
+
+function listChoices(uses: readonly Use[]): PriceChoice[] {
+  const choices = [...groupBy(uses, ({ isFast, isInUs }) => `${isFast} ${isInUs}`).values()].map(([use]) => use);
+  return choices.length > 0 ? choices : [STANDARD];
+}
+
+function areAll(uses: readonly Use[], { counts, model }: PlacedStep): boolean {
+  const kinds = Object.keys(counts) as (keyof typeof counts)[];
+  return kinds.every((kind) => {
+    const used = uses.reduce((sum, use) => sum + (use.model === model ? use.used[kind] : Number.NaN), 0);
+    return used === counts[kind];
+  });
+}
+
+function addUp(uses: readonly Use[], findPrices: FindPrices): number | undefined {
+  return uses.reduce<number | undefined>((sum, use) => {
+    const prices = findPrices(use);
+    return sum === undefined || !prices ? undefined : sum + priceUsed(use.used, prices);
+  }, 0);
+}
+
+function price({ model, at, counts }: PlacedStep, choice: PriceChoice, findPrices: FindPrices): number | undefined {
+  const prices = findPrices({ model, at, isFast: choice.isFast, isInUs: choice.isInUs });
+  return prices && priceUsed(counts, prices);
+}
+
+/** Says why a step does not cost what the list says, as far as its session tells. */
+function explain(step: PlacedStep, choices: readonly PriceChoice[], findPrices: FindPrices): string {
+  const [choice = STANDARD] = choices;
+  const fits = (one: PriceChoice, find: FindPrices = findPrices, at = step.at) =>
+    isSame(step, price({ ...step, at }, one, find));
+  if (step.session.points.some(({ point }) => point.hasDefaultPrice))
+    return 'Claude Code took a default price for a model that it did not know';
+  const listed = choices.map((each) => price(step, each, findPrices));
+  if (listed.includes(undefined))
+    return `the list does not have ${price(step, STANDARD, findPrices) === undefined ? 'the model' : 'its fast mode'}`;
+  if (!step.isSplit) return 'the account does not say how long cache writes live';
+  if (fits(choice, findTablePrices)) return 'your Langfuse has another price';
+  if (choices.length > 1 && isBetween(step.dollars, listed)) return describeMixture(choices);
+  const other = ALL_CHOICES.find((each) => fits(each));
+  if (other) return `it fits the price ${describeChoice(other)}, which no response names`;
+  if ([0, Number.MAX_SAFE_INTEGER].some((at) => fits(choice, findPrices, at)))
+    return 'it fits the price of another day';
+  const long = findLongPromptPrices({ ...choice, model: step.model, at: step.at });
+  if (long && isBetween(step.dollars, [listed[0], priceUsed(step.counts, long.prices)]))
+    return `prompts of more than ${long.above.toLocaleString('en')} tokens cost more`;
+  return 'not known';
+}
+
+function isBetween(dollars: number, prices: readonly (number | undefined)[]): boolean {
+  const bounds = prices.filter((each) => each !== undefined);
+  return dollars >= Math.min(...bounds) && dollars <= Math.max(...bounds);
+}
+
+const ALL_CHOICES: readonly PriceChoice[] = [
+  STANDARD,
+  { isFast: true, isInUs: false },
+  { isFast: false, isInUs: true },
+  { isFast: true, isInUs: true },
+];
+
+function describeChoice({ isFast, isInUs }: PriceChoice): string {
+  const words = [isFast ? 'in fast mode' : '', isInUs ? 'in the US' : ''].filter((word) => word !== '');
+  return words.join(' and ') || 'outside fast mode and the US';
+}
+
+function describeMixture(choices: readonly PriceChoice[]): string {
+  const isMixed = (name: keyof PriceChoice) =>
+    choices.some((each) => each[name]) && !choices.every((each) => each[name]);
+  const words = [isMixed('isFast') ? 'in fast mode' : '', isMixed('isInUs') ? 'in the US' : ''];
+  return `only a part of it ran ${words.filter((word) => word !== '').join(' and ')}`;
+}

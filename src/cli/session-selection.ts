@@ -2,7 +2,8 @@ import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import picomatch from 'picomatch';
 import { findTranscripts, projectsFolder } from '../transcript/sessions/find-transcripts.js';
-import { readOverview, type SessionOverview } from '../transcript/sessions/overview.js';
+import { readOverview, recallOverview, type SessionOverview } from '../transcript/sessions/overview.js';
+import type { SessionIndex } from '../transcript/sessions/session-index.js';
 import { errorReason, UsageError } from './command-line.js';
 import { ownCommand } from './own-command.js';
 import { printStderr } from './terminal.js';
@@ -24,7 +25,12 @@ export interface Selection {
 }
 
 /** Finds the selected sessions on disk, newest first. */
-export function selectSessions(selection: Selection, claudeFolder: string, onUnreadable = printUnreadable) {
+export function selectSessions(
+  selection: Selection,
+  claudeFolder: string,
+  onUnreadable = printUnreadable,
+  index?: SessionIndex,
+) {
   const {
     named,
     project,
@@ -35,7 +41,7 @@ export function selectSessions(selection: Selection, claudeFolder: string, onUnr
     exclude,
   } = selection;
   const isPath = (name: string) => /\/|\.jsonl$/.test(name);
-  const all = named.length > 0 && named.every(isPath) ? [] : listSessions(claudeFolder, onUnreadable);
+  const all = named.length > 0 && named.every(isPath) ? [] : listSessions(claudeFolder, onUnreadable, index);
   if (named.length > 0) {
     const sessions = named.map((name) => (isPath(name) ? readTranscript(name) : findById(name, all, claudeFolder)));
     return [...new Map(sessions.map((session) => [session.sessionId, session])).values()];
@@ -75,16 +81,25 @@ export function selectSession(
   return session;
 }
 
-/** Lists every session on disk, newest first. `onUnreadable` is called for each file or folder that cannot be read. */
-export function listSessions(claudeFolder: string, onUnreadable = printUnreadable): SessionOverview[] {
+/**
+ * Lists every session on disk, newest first. `onUnreadable` is called for each file or folder that cannot be read. With an index,
+ * only what has changed is read.
+ */
+export function listSessions(
+  claudeFolder: string,
+  onUnreadable = printUnreadable,
+  index?: SessionIndex,
+): SessionOverview[] {
   const report = (path: string, error: unknown) => {
     // Claude Code deletes old transcripts, so a missing file is not a failure.
     if (errorReason(error) !== 'ENOENT') onUnreadable(path, errorReason(error));
   };
   const sessions = new Map<string, SessionOverview>();
-  for (const path of listTranscripts(projectsFolder(claudeFolder), report)) {
+  const paths = listTranscripts(projectsFolder(claudeFolder), report);
+  index?.keepOnly(paths);
+  for (const path of paths) {
     try {
-      const session = readOverview(path);
+      const session = index ? recallOverview(path, index) : readOverview(path);
       const known = session && sessions.get(session.sessionId);
       if (session && (!known || isPreferred(session, known))) sessions.set(session.sessionId, session);
     } catch (error) {

@@ -1,39 +1,35 @@
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { replaceOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { groupBy } from '../shared/group-by.js';
-import { AgentFolders, findAgentFiles, findLegacyAgentFiles } from '../transcript/agents/agent-files.js';
+import {
+  type AgentFile,
+  AgentFolders,
+  findAgentFiles,
+  findLegacyAgentFiles,
+} from '../transcript/agents/agent-files.js';
 import { findTranscripts, projectsFolder } from '../transcript/sessions/find-transcripts.js';
+import { SessionIndex } from '../transcript/sessions/session-index.js';
 import { addUpResponses } from './add-up.js';
 import { readCauses } from './causes/read-causes.js';
-import { type SessionScan, type SessionUsage, scanSession, USED_KINDS } from './session-usage.js';
+import { type SessionScan, type SessionUsage, scanSession, USED_KINDS, type UsageCauses } from './session-usage.js';
 
-/** What is remembered of a session, as long as its files and those of its forks and parents have not changed. */
-interface Remembered {
-  /** Identifies the state of the session's files. */
-  readonly files: string;
+/** What is remembered beside what a session used, to find its forks and what it was forked from without reading the rest. */
+interface Relations extends Pick<SessionUsage, 'sessionId' | 'parent' | 'firstPrompt'> {
   /** Identifies the state of the files of all sessions that begin with the same prompt; empty if there is no other. */
-  readonly relatives: string;
-  readonly usage: SessionUsage;
+  readonly family: string;
 }
 
-type Memory = { [path: string]: Remembered };
-
-/** Remembered files of other versions, or with other kinds of usage, are thrown away. */
-const VERSION = ['3', ...USED_KINDS].join(' ');
-
-/** Where the costs are remembered: times, counts, models, branches and folders, but nothing that was said. */
-function costsPath(stateFolder: string): string {
-  return join(stateFolder, 'cc-langfuse_costs.json');
-}
+/** What other versions remembered, or with other kinds of usage, is not used. */
+const VERSION = `4.${hash(USED_KINDS.join(' '))}`;
 
 interface Reading {
   /** Of what is not remembered, only these transcripts are read, and those from which they were forked. */
   readonly wanted?: readonly string[];
   readonly onUnreadable?: (path: string, error: unknown) => void;
-  /** Whether to find out what each use was for. This takes three times as long. */
+  readonly index?: SessionIndex;
+  /** Whether to find out what caused each use. The first time, this takes four times as long. */
   readonly withCauses?: boolean;
 }
 
@@ -41,87 +37,86 @@ interface Reading {
 export function readAllUsage(
   claudeFolder: string,
   stateFolder: string,
-  { wanted, onUnreadable = () => {}, withCauses = false }: Reading = {},
+  { wanted, onUnreadable = () => {}, index = new SessionIndex(stateFolder), withCauses = false }: Reading = {},
 ): SessionUsage[] {
-  const path = costsPath(stateFolder);
-  const remembered = readMemory(path);
-  const memory: Memory = wanted ? { ...remembered } : {};
-  const byPrompt = groupBy(wanted ? Object.entries(remembered) : [], ([, { usage }]) => usage.firstPrompt);
-  const sessions: OpenSession[] = [];
+  const remembered = wanted ? [...index.readAll<Relations>('relations')] : [];
+  const byPrompt = groupBy(remembered, ([, { firstPrompt }]) => firstPrompt);
+  const sessions: KnownSession[] = [];
   const legacy = new AgentFolders();
   const queue = new Set(wanted ?? listTranscripts(claudeFolder, onUnreadable));
   // It grows meanwhile.
   for (const transcript of queue) {
-    delete memory[transcript];
-    const session = attempt(() => openSession(transcript, legacy));
-    if (!session) continue;
-    const known = remembered[transcript];
     try {
-      memory[transcript] = isKnown(known, session, withCauses) ? known : remember(session, withCauses);
+      const session = readSession(transcript, legacy, index, withCauses);
+      sessions.push(session);
+      if (!wanted) continue;
+      const { parent, firstPrompt } = session.relations;
+      for (const [relative] of firstPrompt === undefined ? [] : (byPrompt.get(firstPrompt) ?? [])) queue.add(relative);
+      const parentPath = findParentPath(transcript, parent);
+      if (parentPath !== undefined) queue.add(parentPath);
     } catch (error) {
-      onUnreadable(transcript, error);
-      continue;
+      index.forget(transcript);
+      // Claude Code deletes old transcripts.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') onUnreadable(transcript, error);
     }
-    sessions.push(session);
-    if (!wanted) continue;
-    const { parent, firstPrompt } = memory[transcript].usage;
-    for (const [relative] of firstPrompt === undefined ? [] : (byPrompt.get(firstPrompt) ?? [])) queue.add(relative);
-    const parentPath = findParentPath(transcript, parent);
-    if (parentPath !== undefined) queue.add(parentPath);
   }
-  joinRelatives(memory, sessions, withCauses);
-  // Who only wants a list creates no folder. Without one, or on a full disk, the next run reads everything again.
-  if (!wanted) attempt(() => mkdirSync(stateFolder, { recursive: true, mode: 0o700 }));
-  if (!isSame(memory, remembered)) attempt(() => writeMemory(path, memory));
-  return dropCopies(sessions.flatMap((session) => memory[session.path]?.usage ?? []));
+  joinRelatives(sessions, index, withCauses);
+  if (!wanted) {
+    index.keepOnly([...queue]);
+    // Who only wants a list creates no folder.
+    attempt(() => mkdirSync(stateFolder, { recursive: true, mode: 0o700 }));
+  }
+  index.save();
+  return dropCopies(sessions.flatMap((session) => recall(session, index, withCauses)));
 }
 
 /** Reads what one session used, and the sessions from which it was forked. */
 export function readUsageWithParents(path: string): SessionUsage[] {
   const seen = new Set<string>();
-  const usages = scanWithParents(path).toReversed();
-  return usages.map(({ scanned }) => addUpResponses(scanned, seen)).toReversed();
+  return scanWithParents(path)
+    .toReversed()
+    .map(({ scan }) => addUpResponses(scan, seen))
+    .toReversed();
 }
 
-/** Reads what one session used and for what, and the sessions from which it was forked. */
+/** Reads what one session used and what caused it, and the sessions from which it was forked. */
 export function readCausesWithParents(path: string) {
   const [own, ...parents] = scanWithParents(path);
   if (!own) return undefined;
   const seen = new Set<string>();
-  const above = parents.toReversed().map(({ scanned }) => addUpResponses(scanned, seen));
-  const causes = own.readCauses();
-  const { responses } = own.scanned;
-  return { usage: addUpResponses(own.scanned, seen, causes), parents: above, causes, responses };
+  const above = parents.toReversed().map(({ scan }) => addUpResponses(scan, seen));
+  const causes = readCauses(own.scan.sessionId, path, own.agents);
+  const { responses } = own.scan;
+  return { usage: addUpResponses(own.scan, seen, causes), parents: above, causes, responses };
 }
 
 function scanWithParents(path: string) {
   const legacy = new AgentFolders();
-  const sessions: (OpenSession & { readonly scanned: SessionScan })[] = [];
+  const scans: { readonly scan: SessionScan; readonly agents: readonly AgentFile[] }[] = [];
   let next: string | undefined = path;
-  while (next !== undefined && !sessions.some((session) => session.path === next)) {
+  while (next !== undefined && !scans.some(({ scan }) => scan.path === next)) {
     const current: string = next;
-    const session = attempt(() => openSession(current, legacy));
-    const scanned = attempt(() => session?.scan());
-    if (session && scanned) sessions.push({ ...session, scanned });
-    next = findParentPath(current, scanned?.parent);
+    const agents = listAgents(current, legacy);
+    const scan = attempt(() => scanSession(basename(current, '.jsonl'), current, agents));
+    if (scan) scans.push({ scan, agents });
+    next = findParentPath(current, scan?.parent);
   }
-  return sessions;
+  return scans;
 }
 
 function findParentPath(path: string, parent: string | undefined): string | undefined {
   return parent === undefined ? undefined : join(dirname(path), `${basename(parent)}.jsonl`);
 }
 
+/** A session as its files are now. */
 type OpenSession = ReturnType<typeof openSession>;
+type KnownSession = OpenSession & { readonly relations: Relations };
 
-function openSession(path: string, legacy: AgentFolders) {
-  const { size, mtimeMs } = lstatSync(path);
+function openSession(path: string, legacy: AgentFolders, index: SessionIndex) {
+  const agents = listAgents(path, legacy);
+  const ofAgents = agents.map(({ agentId, parts: [{ inode }], bytes, changedAt: at }) => [agentId, inode, bytes, at]);
+  const files = [VERSION, index.identify(path), ...(agents.length > 0 ? [hash(ofAgents.join(' '))] : [])];
   const sessionId = basename(path, '.jsonl');
-  const agents = [
-    ...findAgentFiles(path),
-    ...(legacy.hasLegacyFiles(dirname(path)) ? findLegacyAgentFiles(path, sessionId) : []),
-  ];
-  const files = [[size, mtimeMs], ...agents.map(({ agentId, bytes, changedAt }) => [agentId, bytes, changedAt])];
   return {
     path,
     files: files.join(' '),
@@ -130,38 +125,69 @@ function openSession(path: string, legacy: AgentFolders) {
   };
 }
 
-function isKnown(known: Remembered | undefined, { files }: OpenSession, withCauses: boolean): known is Remembered {
-  return known?.files === files && (known.usage.causes !== undefined || !withCauses);
+function listAgents(path: string, legacy: AgentFolders): AgentFile[] {
+  const own = findAgentFiles(path);
+  return legacy.hasLegacyFiles(dirname(path)) ? [...own, ...findLegacyAgentFiles(path, basename(path, '.jsonl'))] : own;
 }
 
-function remember({ files, scan, readCauses }: OpenSession, withCauses: boolean): Remembered {
-  return { files, relatives: '', usage: addUpResponses(scan(), new Set(), withCauses ? readCauses() : undefined) };
+function readSession(path: string, legacy: AgentFolders, index: SessionIndex, withCauses: boolean): KnownSession {
+  const session = openSession(path, legacy, index);
+  const known = index.read<Relations>(path, 'relations', session.files);
+  const isKnown = known && (!withCauses || index.has(path, 'causes', causesKey(session, known)));
+  return {
+    ...session,
+    relations: isKnown ? known : remember(session, session.scan(), new Set(), '', index, withCauses),
+  };
+}
+
+function remember(
+  session: OpenSession,
+  scan: SessionScan,
+  seen: Set<string>,
+  family: string,
+  index: SessionIndex,
+  withCauses: boolean,
+): Relations {
+  const { path, files } = session;
+  const { causes, ...usage } = addUpResponses(scan, seen, withCauses ? session.readCauses() : undefined);
+  const { sessionId, parent, firstPrompt } = scan;
+  const relations = { sessionId, parent, firstPrompt, family };
+  index.write(path, 'usage', files, usage);
+  if (causes) index.write(path, 'causes', causesKey(session, relations), causes);
+  return index.write(path, 'relations', files, relations);
+}
+
+/** The causes are not always remembered with the rest, which changes with the family. */
+function causesKey({ files }: OpenSession, { family }: Relations): string {
+  return `${files} ${family}`;
+}
+
+function recall(session: OpenSession, index: SessionIndex, withCauses: boolean): SessionUsage[] {
+  const { path, files } = session;
+  const usage = index.read<SessionUsage>(path, 'usage', files);
+  const relations = index.read<Relations>(path, 'relations', files);
+  if (!usage || !relations || !withCauses) return usage ? [usage] : [];
+  return [{ ...usage, causes: index.read<UsageCauses>(path, 'causes', causesKey(session, relations)) }];
 }
 
 /** Counts once what forks have copied from their parents. */
-function joinRelatives(memory: Memory, sessions: readonly OpenSession[], withCauses: boolean): void {
-  for (const family of findFamilies(memory, sessions)) {
-    const files = family.map((session) => `${session.path} ${session.files}`).toSorted();
-    const state = family.length === 1 ? '' : hash(files.join('\n'));
-    if (family.every(({ path }) => memory[path]?.relatives === state)) continue;
+function joinRelatives(sessions: readonly KnownSession[], index: SessionIndex, withCauses: boolean): void {
+  for (const members of findFamilies(sessions)) {
+    const files = members.map((session) => `${session.path} ${session.files}`).toSorted();
+    const family = members.length === 1 ? '' : hash(files.join('\n'));
+    if (members.every(({ relations }) => relations.family === family)) continue;
     const seen = new Set<string>();
-    const scans = family.map((session) => ({ ...session, scanned: session.scan() }));
-    for (const { scanned, ...session } of scans.toSorted((a, b) => compareAges(a.scanned, b.scanned)))
-      memory[session.path] = {
-        files: session.files,
-        relatives: state,
-        usage: addUpResponses(scanned, seen, withCauses ? session.readCauses() : undefined),
-      };
+    const scans = members.map((session) => ({ session, scan: session.scan() }));
+    for (const { session, scan } of scans.toSorted((a, b) => compareAges(a.scan, b.scan)))
+      remember(session, scan, seen, family, index, withCauses);
   }
 }
 
 /** Sessions that begin with the same prompt, or that were forked from one another. */
-function findFamilies(memory: Memory, sessions: readonly OpenSession[]): OpenSession[][] {
-  const namesOf = ({ path }: OpenSession) => {
-    const { sessionId, parent, firstPrompt } = memory[path]?.usage ?? {};
-    return [sessionId, parent, firstPrompt].filter((name) => name !== undefined);
-  };
-  const families = new Map<string, OpenSession[]>();
+function findFamilies(sessions: readonly KnownSession[]): KnownSession[][] {
+  const namesOf = ({ relations: { sessionId, parent, firstPrompt } }: KnownSession) =>
+    [sessionId, parent, firstPrompt].filter((name) => name !== undefined);
+  const families = new Map<string, KnownSession[]>();
   for (const session of sessions) {
     const related = new Set(namesOf(session).flatMap((name) => families.get(name) ?? []));
     const family = [...related, session];
@@ -177,13 +203,20 @@ function compareAges(a: SessionScan, b: SessionScan): number {
 
 /** A session may have been copied, or moved to another project while it was read. */
 function dropCopies(sessions: readonly SessionUsage[]): SessionUsage[] {
-  const byId = new Map<string, SessionUsage>();
-  for (const session of sessions) {
-    const known = byId.get(session.sessionId);
-    const uses = [...(known?.uses ?? []), ...session.uses];
-    byId.set(session.sessionId, { ...(known && known.endedAt >= session.endedAt ? known : session), uses });
-  }
-  return [...byId.values()];
+  const byId = groupBy(sessions, ({ sessionId }) => sessionId);
+  return [...byId.values()].map((copies) => {
+    const [latest] = copies.toSorted((a, b) => b.endedAt - a.endedAt);
+    return copies.length === 1 || !latest ? copies[0] : joinCopies(latest, copies);
+  });
+}
+
+function joinCopies(latest: SessionUsage, copies: readonly SessionUsage[]): SessionUsage {
+  const uses = copies.flatMap((copy) => copy.uses);
+  const [tasks, parts] = [
+    copies.flatMap(({ causes }) => causes?.tasks ?? []),
+    copies.flatMap(({ causes }) => causes?.parts ?? []),
+  ];
+  return { ...latest, uses, ...(latest.causes && { causes: { ...latest.causes, tasks, parts } }) };
 }
 
 function listTranscripts(claudeFolder: string, onUnreadable: (path: string, error: unknown) => void): string[] {
@@ -196,22 +229,6 @@ function listTranscripts(claudeFolder: string, onUnreadable: (path: string, erro
   }
 }
 
-function isSame(one: Memory, other: Memory): boolean {
-  const paths = Object.keys(one);
-  return paths.length === Object.keys(other).length && paths.every((path) => one[path] === other[path]);
-}
-
-/** The first line has the version and a hash of the rest: a file that was damaged or edited is thrown away. */
-function readMemory(path: string): Memory {
-  const [head = '', body = ''] = (attempt(() => readFileSync(path, 'utf8')) ?? '').split('\n');
-  return head === `${VERSION} ${hash(body)}` ? (JSON.parse(body) as Memory) : {};
-}
-
-function writeMemory(path: string, memory: Memory): void {
-  const body = JSON.stringify(memory);
-  replaceOwnFile(path, `${VERSION} ${hash(body)}\n${body}\n`);
-}
-
 function hash(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

@@ -83,7 +83,7 @@ export interface SessionUsage {
   readonly points: readonly PlacedPoint[];
   readonly uses: readonly Use[];
   /** Undefined unless they were asked for. */
-  readonly causes?: UsageCauses;
+  readonly causes?: UsageCauses | undefined;
 }
 
 /** A session's responses by their ids, before those are left out that are another session's. */

@@ -1,6 +1,4 @@
-import { attempt } from '../shared/attempt.js';
 import type { SessionOverview } from '../transcript/sessions/overview.js';
-import { readAllTurns } from '../transcript/turns/read-all-turns.js';
 import { IDLE_MS } from './read-turns.js';
 import type { SessionState, SessionStates } from './session-state.js';
 
@@ -44,7 +42,7 @@ export async function findUnsent(
   for (const session of sessions) {
     if (now - session.changedAt <= IDLE_MS) continue;
     const state = await states.find(session);
-    if (isUnsent(session, state)) unsent.push({ session, state });
+    if (isUnsent(state)) unsent.push({ session, state });
   }
   if (unsent.length === 0) return undefined;
   return {
@@ -56,17 +54,6 @@ export async function findUnsent(
 }
 
 /** Whether a backfill would send something of a session. */
-export function isUnsent(session: SessionOverview, { kind }: SessionState): boolean {
-  if (kind === 'pending' || kind === 'partly') return true;
-  return kind === 'not' && hasAnsweredTurn(session);
-}
-
-/** Whether something was answered in a session that was not copied from another one. The overview nearly always says so. */
-function hasAnsweredTurn({ path, sessionId, model }: SessionOverview): boolean {
-  if (model !== undefined) return true;
-  const find = () => {
-    for (const { copied } of readAllTurns(path, 'main', sessionId)) if (!copied) return true;
-    return false;
-  };
-  return attempt(find) ?? true;
+export function isUnsent({ kind, isAnswered }: SessionState): boolean {
+  return kind === 'pending' || kind === 'partly' || (kind === 'not' && isAnswered);
 }

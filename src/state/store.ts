@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import writeFileAtomic from 'write-file-atomic';
 import { replaceOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
+import { identifyFile } from '../shared/file-identity.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { readOwnFile } from '../shared/read-file.js';
 import { type Checkpoint, readCheckpoints, writeCheckpoints } from './checkpoints.js';
@@ -120,6 +121,20 @@ export class StateStore {
     const session = this.readSession(sessionId);
     const all = [...this.readProgress(sessionId).values()];
     return session && joinEntry(session, all.toSorted((a, b) => b.updated.localeCompare(a.updated))[0]);
+  }
+
+  /**
+   * Differs if what `read` or, without a destination, `readNewest` returns may have changed. Undefined if it can be what the first
+   * cc-langfuse knew.
+   */
+  identify(sessionId: string, destination: string | undefined): string | undefined {
+    if (this.#findSeed(sessionId)) return undefined;
+    const destinations = destination === undefined ? this.#listDestinations(sessionId) : [destination];
+    const paths = destinations.map((each) => this.#progressPath(sessionId, each));
+    const files = [join(this.#sessionFolder(sessionId), SESSION_FILE), ...paths].map((path) =>
+      statSync(path, { bigint: true, throwIfNoEntry: false }),
+    );
+    return files.map((status) => (status ? identifyFile(status) : 'none')).join(' ');
   }
 
   /** Returns all sessions; those that cannot be read are passed to `onUnreadable`. */

@@ -16,7 +16,7 @@ beforeEach(() => {
 
 afterEach(() => removeFolder(root));
 
-const rememberedIn = (folder: string) => readFileSync(join(folder, 'cc-langfuse_costs.json'), 'utf8');
+const rememberedIn = (folder: string) => readFileSync(join(folder, 'cc-langfuse_index'), 'utf8');
 
 const several = recordings().filter((each) => transcriptsOf(each).length > 1);
 

@@ -18,6 +18,7 @@ import { createRedactor, type Redact } from '../../observations/redaction/redact
 import { attempt } from '../../shared/attempt.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
+import { SessionIndex } from '../../transcript/sessions/session-index.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 import { choosePrices } from '../cost/price-source.js';
 import { ranInRepository } from './here.js';
@@ -56,6 +57,7 @@ const OPTIONS = {
 } as const;
 
 const USUAL_LIMIT = 20;
+const ROWS_AT_ONCE = 50;
 
 /** How much of a session is in Langfuse, with the words for it. */
 const STATES: { readonly [kind in SessionState['kind']]: string } = {
@@ -78,19 +80,22 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const { env } = await readCommandSettings(processEnv, process.cwd());
   const settings = await readSettings(env);
 
-  const found = selectSessions({ named: [], project: undefined, since, exclude: [] }, claudeFolder(env));
+  const index = new SessionIndex(stateFolder(env));
+  const selection = { named: [], project: undefined, since, exclude: [] };
+  const found = selectSessions(selection, claudeFolder(env), undefined, index);
   const selected = values.here ? found.filter(ranInRepository(process.cwd())) : found;
   const sessions = selected.slice(0, limit);
   const isAny = since === undefined && !values.here;
   if (sessions.length === 0 && !values.json)
     printStderr(isAny ? 'there are no sessions on disk' : 'no session on disk matches');
   if (values.search !== undefined) {
+    index.save();
     await printMatches(sessions, values.search, settings.redact ?? createRedactor([]), values.json);
     return 0;
   }
   const { destination } = settings;
   const store = new StateStore(stateFolder(env));
-  const finder = new SessionStates(store, processEnv, destination && fingerprint(destination));
+  const finder = new SessionStates(store, processEnv, destination && fingerprint(destination), index);
   const states: Exported[] = [];
   for (const session of sessions) {
     const state = await finder.find(session);
@@ -98,24 +103,30 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   }
   const cleanupDays = readCleanupDays(readSettingsFiles(processEnv, process.cwd()));
   const wanted = sessions.map(({ path }) => path);
-  const usage = readAllUsage(claudeFolder(env), stateFolder(env), { wanted });
+  const usage = readAllUsage(claudeFolder(env), stateFolder(env), { wanted, index });
   const costs = findSessionCosts(usage, (await choosePrices(usage, env)).findPrices);
   const listed = (values.count ? states.map(countMissing) : states).map((each) => ({
     ...each,
     reason: explainState(each.state),
     cost: costs.get(each.session.sessionId),
-    ...(isUnsent(each.session, each.state) && {
+    ...(isUnsent(each.state) && {
       goes: deletedAfter(each.session, cleanupDays),
       isEndangered: goesSoon(each.session, cleanupDays, now),
     }),
   }));
   if (values.json) await printJson(listed.map(toJson));
   else
-    for (const each of listed)
-      await printStdout(formatSession(each.session, describeState(each), each.turns, describeCost(each)));
+    for (let at = 0; at < listed.length; at += ROWS_AT_ONCE)
+      await printStdout(
+        listed
+          .slice(at, at + ROWS_AT_ONCE)
+          .map((each) => formatSession(each.session, describeState(each), each.turns, describeCost(each)))
+          .join('\n'),
+      );
   const more = selected.length - sessions.length;
   if (more > 0 && values.limit === undefined) printStderr(`and ${more} more; --limit all lists them, too`);
   const unsent = values.json ? undefined : await findUnsent(found, finder, cleanupDays, now);
+  index.save();
   if (unsent) printStderr(`${describeUnsent(unsent, cleanupDays, now)}; ${ownCommand()} ${EXPIRING}`);
   return 0;
 }

@@ -29,6 +29,7 @@ interface AgentPart {
   readonly session: string;
   readonly path: string;
   readonly bytes: number;
+  readonly inode: number;
 }
 
 const AGENT_FILE = /^agent-([\w-]+)\.jsonl$/;
@@ -234,6 +235,8 @@ function readSessionId(path: string): string | undefined {
 
 /** Does not follow symlinks to folders, which can form a circle. */
 function listAgentFiles(folder: string, depth: number, session: string): AgentFile[] {
+  // Most sessions have none, and an error takes ten times as long.
+  if (!existsSync(folder)) return [];
   const entries = attempt(() => readdirSync(folder, { withFileTypes: true })) ?? [];
   return entries
     .toSorted((a, b) => a.name.localeCompare(b.name))
@@ -252,7 +255,7 @@ function openAgentFile(path: string, session: string): AgentFile | undefined {
   let meta: AgentMeta | undefined;
   return {
     agentId,
-    parts: [{ session, path, bytes: status.size }],
+    parts: [{ session, path, bytes: status.size, inode: status.ino }],
     bytes: status.size,
     changedAt: status.mtimeMs,
     workflowRunId,

@@ -1,5 +1,7 @@
+import { lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
+import { identifyFile } from '../../shared/file-identity.js';
 import { listAllLines, withReader } from '../file/lines.js';
 import { locateTranscript } from './related-sessions.js';
 
@@ -22,10 +24,29 @@ export class Originals {
     return ids && (id === undefined ? ids.size > 0 : ids.has(id));
   }
 
+  /** The sessions that were asked for. */
+  get asked(): string[] {
+    return [...this.#ids.keys()];
+  }
+
+  /** What differs if one of these sessions' transcripts has been changed, replaced, deleted or moved. */
+  identify(sessionIds: readonly string[]): string {
+    return sessionIds.map((id) => identifyTranscript(this.#locate(id))).join(' ');
+  }
+
   #read(sessionId: string): ReadonlySet<string> | undefined {
-    const path = attempt(() => locateTranscript(join(this.#folder, `${sessionId}.jsonl`), sessionId));
+    const path = this.#locate(sessionId);
     return path === undefined ? undefined : attempt(() => readIds(path));
   }
+
+  #locate(sessionId: string): string | undefined {
+    return attempt(() => locateTranscript(join(this.#folder, `${sessionId}.jsonl`), sessionId));
+  }
+}
+
+function identifyTranscript(path: string | undefined): string {
+  const status = path === undefined ? undefined : attempt(() => lstatSync(path, { bigint: true }));
+  return status ? identifyFile(status) : 'none';
 }
 
 /** Parsing the lines would take many times as long. An id in what was said does no harm. */

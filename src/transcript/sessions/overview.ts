@@ -1,13 +1,15 @@
 import { basename } from 'node:path';
+import { attempt } from '../../shared/attempt.js';
 import { describeMedia } from '../file/content.js';
 import { parseLine, type UserLine } from '../file/line.js';
 import { parseLines, withReader } from '../file/lines.js';
 import type { TranscriptReader } from '../file/reader.js';
 import { classifyLine } from '../turns/classify-line.js';
 import { parsePromptText } from '../turns/prompt.js';
-import { findTitle, readTitle } from '../turns/session-facts.js';
-import type { TitleKind } from '../turns/turn.js';
+import { readTitle } from '../turns/session-facts.js';
+import { TITLE_KINDS, type TitleKind } from '../turns/turn.js';
 import { SESSION_ID } from './related-sessions.js';
+import type { SessionIndex } from './session-index.js';
 
 /** What the beginning and the end of a transcript say about its session. Times are in ms since 1970. */
 export interface SessionOverview {
@@ -42,22 +44,57 @@ const tailWindow = Buffer.allocUnsafe(WINDOW_BYTES);
 
 /** Undefined if the file is not a transcript; throws if it cannot be read. */
 export function readOverview(path: string): SessionOverview | undefined {
+  const { overview, title } = readEnds(path);
+  return overview && { ...overview, title: title?.text };
+}
+
+const VERSION = '1';
+
+/** What is remembered of a transcript: nothing that was said, so only the place of its title. */
+interface Remembered {
+  readonly overview?: Omit<SessionOverview, 'title'> | undefined;
+  readonly title?: Omit<Title, 'text'> | undefined;
+}
+
+/** The same, but a file that has not changed is not read again until its title is asked for. */
+export function recallOverview(path: string, index: SessionIndex): SessionOverview | undefined {
+  const key = `${VERSION} ${index.identify(path)}`;
+  const known = index.read<Remembered>(path, 'overview', key);
+  if (!known) {
+    const { overview, title } = readEnds(path);
+    index.write(path, 'overview', key, { overview, title: title && { start: title.start, end: title.end } });
+    return overview && { ...overview, title: title?.text };
+  }
+  const { overview, title } = known;
+  if (!overview) return undefined;
+  let text: string | undefined;
+  return {
+    ...overview,
+    get title() {
+      text ??= title && attempt(() => readTitleAt(path, title));
+      return text;
+    },
+  };
+}
+
+function readEnds(path: string): { overview?: Omit<SessionOverview, 'title'>; title?: Title | undefined } {
   return withReader(path, (reader) => {
     const { bytes, bornAt, changedAt } = reader.status;
     const isWhole = bytes <= WINDOW_BYTES;
-    const tail = reader.readBytes({ start: Math.max(0, bytes - WINDOW_BYTES), end: bytes }, tailWindow);
+    const start = Math.max(0, bytes - WINDOW_BYTES);
+    const tail = reader.readBytes({ start, end: bytes }, tailWindow);
     // From the last line to the first, which is torn unless the window holds the whole file.
-    const lastLines = splitLines(tail)
+    const lastLines = splitLines(tail, start)
       .slice(isWhole ? 0 : 1)
       .toReversed();
     const end = scan(lastLines, ({ at, cwd }) => at !== undefined && cwd !== undefined);
     const beginning = isWhole ? scanHead(tail) : readHead(reader);
-    if (!beginning.isTranscript && !end.isTranscript) return undefined;
+    if (!beginning.isTranscript && !end.isTranscript) return {};
     const name = basename(path, '.jsonl');
     const { prompt } = beginning;
     // The last title of a kind is the valid one.
-    const title = findTitle({ ...beginning.titles, ...end.titles });
-    return {
+    const titles = { ...beginning.titles, ...end.titles };
+    const overview = {
       sessionId: SESSION_ID.test(name) ? name : (end.sessionId ?? beginning.sessionId ?? name),
       path,
       bytes,
@@ -67,11 +104,19 @@ export function readOverview(path: string): SessionOverview | undefined {
       lastActivityAt: end.at ?? beginning.at ?? changedAt,
       folders: [...new Set([beginning.cwd, end.cwd].filter((folder) => folder !== undefined))],
       firstPrompt: prompt?.fields.uuid,
-      title: title ?? (prompt && describePrompt(prompt)),
       model: findModel(lastLines),
       version: prompt?.fields.version,
     };
+    const title = TITLE_KINDS.map((kind) => titles[kind]).find((each) => each !== undefined);
+    return { overview, title: title ?? (prompt && { ...prompt.location, text: describePrompt(prompt) }) };
   });
+}
+
+function readTitleAt(path: string, { start, end }: Omit<Title, 'text'>): string | undefined {
+  const bytes = withReader(path, (reader) => reader.readBytes({ start, end }));
+  const line = parseLine({ number: 0, start, end, bytes });
+  if (line?.kind === 'user') return describePrompt(line);
+  return line?.kind === 'other' ? readTitle(line) : undefined;
 }
 
 function describePrompt(line: UserLine): string {
@@ -113,6 +158,19 @@ export function readPromptAt(
   });
 }
 
+/** The title of a session, and the line that has it. */
+interface Title {
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A line of one end of a file, and its first byte. */
+interface EndLine {
+  readonly start: number;
+  readonly bytes: Buffer;
+}
+
 /** What has been found so far in one end of a file. */
 interface Findings {
   /** Whether there was a line that only transcripts have. */
@@ -121,7 +179,7 @@ interface Findings {
   cwd?: string | undefined;
   sessionId?: string | undefined;
   prompt?: UserLine;
-  titles: { [kind in TitleKind]?: string | undefined };
+  titles: { [kind in TitleKind]?: Title | undefined };
 }
 
 /** Usually the first few lines are enough. If one of them is long, as much is read as the window holds. */
@@ -132,24 +190,25 @@ function readHead(reader: TranscriptReader): Findings {
 
 /** The last line of a window is torn. */
 function scanHead(head: Buffer): Findings {
-  return scan(splitLines(head).slice(0, -1), isHeadComplete);
+  return scan(splitLines(head, 0).slice(0, -1), isHeadComplete);
 }
 
 function isHeadComplete({ at, cwd, prompt }: Findings): boolean {
   return at !== undefined && cwd !== undefined && prompt !== undefined;
 }
 
-function splitLines(window: Buffer): Buffer[] {
-  const lines: Buffer[] = [];
+/** Splits a part of a file that begins at the byte `start`. */
+function splitLines(window: Buffer, start: number): EndLine[] {
+  const lines: EndLine[] = [];
   let from = 0;
   for (let to = window.indexOf(NEWLINE); to >= 0; to = window.indexOf(NEWLINE, from)) {
-    lines.push(window.subarray(from, to));
+    lines.push({ start: start + from, bytes: window.subarray(from, to) });
     from = to + 1;
   }
-  return [...lines, window.subarray(from)];
+  return [...lines, { start: start + from, bytes: window.subarray(from) }];
 }
 
-function scan(lines: readonly Buffer[], isEnough: (found: Findings) => boolean): Findings {
+function scan(lines: readonly EndLine[], isEnough: (found: Findings) => boolean): Findings {
   const found: Findings = { isTranscript: false, titles: {} };
   for (const line of lines) scanLine(line, isEnough(found), found);
   return found;
@@ -166,7 +225,7 @@ const LETTER_T = 't'.charCodeAt(0);
  * something new are parsed; the others are recognized by their first bytes. (Measured: this takes about as long as reading
  * the bytes; parsing every line takes fifteen times as long.)
  */
-function scanLine(bytes: Buffer, isEnough: boolean, found: Findings): void {
+function scanLine({ start, bytes }: EndLine, isEnough: boolean, found: Findings): void {
   const startsWithType = bytes['{"'.length] === LETTER_T;
   if (isEnough && !startsWithType) return;
   const head = startsWithType ? bytes.toString('latin1', 0, TYPE_BYTES) : '';
@@ -174,9 +233,13 @@ function scanLine(bytes: Buffer, isEnough: boolean, found: Findings): void {
   const isBookkeeping = BOOKKEEPING.test(head);
   found.isTranscript ||= isBookkeeping;
   if (!titleKind && (isEnough || isBookkeeping)) return;
-  const line = parseLine({ number: 0, start: 0, end: 0, bytes });
+  const end = start + bytes.length;
+  const line = parseLine({ number: 0, start, end, bytes });
   if (!line || line.kind === 'unreadable' || line.kind === 'request') return;
-  if (titleKind && line.kind === 'other') found.titles[titleKind] ??= readTitle(line);
+  if (titleKind && line.kind === 'other') {
+    const text = readTitle(line);
+    found.titles[titleKind] ??= text === undefined ? undefined : { text, start, end };
+  }
   found.at ??= line.at;
   found.cwd ??= line.fields.cwd;
   found.sessionId ??= line.fields.sessionId;
@@ -186,9 +249,9 @@ function scanLine(bytes: Buffer, isEnough: boolean, found: Findings): void {
 
 const ANSWER_HEAD_BYTES = 800;
 
-function findModel(lastLines: readonly Buffer[]): string | undefined {
-  for (const line of lastLines) {
-    const head = line.toString('latin1', 0, ANSWER_HEAD_BYTES);
+function findModel(lastLines: readonly EndLine[]): string | undefined {
+  for (const { bytes } of lastLines) {
+    const head = bytes.toString('latin1', 0, ANSWER_HEAD_BYTES);
     const [, model] = (head.includes('"role":"assistant"') && /"model":"([^"]+)"/.exec(head)) || [];
     if (model !== undefined && model !== '<synthetic>') return model;
   }

@@ -19,7 +19,7 @@ export function locateTranscript(path: string, sessionId: string): string | unde
 }
 
 function isFile(path: string): boolean {
-  return attempt(() => lstatSync(path).isFile()) ?? false;
+  return attempt(() => lstatSync(path, { throwIfNoEntry: false })?.isFile()) ?? false;
 }
 
 /**

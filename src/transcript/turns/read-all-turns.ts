@@ -10,8 +10,9 @@ export function* readAllTurns(
   thread: 'main' | 'agent',
   sessionId: string,
   lines: Iterable<Line> = readLines(path),
+  originals = new Originals(path),
 ): Generator<Turn, void, undefined> {
-  const grouper = openFile(path, thread, sessionId);
+  const grouper = openFile(path, thread, sessionId, originals);
   for (const line of lines) {
     const ended = grouper.push(line);
     if (ended) yield* ended.turns;
@@ -22,7 +23,7 @@ export function* readAllTurns(
 
 /** The turns of an agent that still works, and what of the last one may still grow; undefined if that is not certain. */
 export function readTurnsSoFar(path: string, agentId: string, lines: Iterable<Line>) {
-  const grouper = openFile(path, 'agent', agentId);
+  const grouper = openFile(path, 'agent', agentId, new Originals(path));
   const ended = [...lines].flatMap((line) => grouper.push(line)?.turns ?? []);
   const isOpen = grouper.open() !== undefined;
   const soFar = grouper.soFar();
@@ -30,10 +31,9 @@ export function readTurnsSoFar(path: string, agentId: string, lines: Iterable<Li
   return { turns: soFar ? [...ended, soFar.turn] : ended, growing: soFar?.growing ?? new Set<string>() };
 }
 
-function openFile(path: string, thread: 'main' | 'agent', sessionId: string): TurnGrouper {
+function openFile(path: string, thread: 'main' | 'agent', sessionId: string, originals: Originals): TurnGrouper {
   const time = () => readFirstTime(path);
   const start = { line: 1, offset: 0, turnCount: 0, session: NO_SESSION_FACTS };
-  const originals = new Originals(path);
   const isHeldBy = (other: string, uuid: string | undefined) => originals.holds(other, uuid);
   return new TurnGrouper({ ...start, thread, sessionId, time, isHeldBy });
 }

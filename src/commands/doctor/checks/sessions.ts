@@ -10,6 +10,7 @@ import { attempt } from '../../../shared/attempt.js';
 import { isMutedNow } from '../../../state/runs.js';
 import { hasAcknowledged } from '../../../state/servers.js';
 import type { KnownSession } from '../../../state/store.js';
+import { SessionIndex } from '../../../transcript/sessions/session-index.js';
 import { about, type Finding } from '../finding.js';
 import type { StateFiles } from './files.js';
 import type { HookSetup } from './hooks.js';
@@ -84,11 +85,14 @@ async function checkDeletion({
   hookEnv,
   settings,
   files,
+  stateFolder,
 }: StateFiles & SettingsInForce & HookSetup) {
   const cleanupDays = readCleanupDays(files);
-  const states = new SessionStates(store, shell, settings.destination && fingerprint(settings.destination));
-  const sessions = listSessions(claudeFolder(hookEnv), () => {});
+  const index = new SessionIndex(stateFolder);
+  const states = new SessionStates(store, shell, settings.destination && fingerprint(settings.destination), index);
+  const sessions = listSessions(claudeFolder(hookEnv), () => {}, index);
   const unsent = await findUnsent(sessions, states, cleanupDays, now);
+  index.save();
   if (!unsent) return [];
   const { count, endangered, firstGoes } = unsent;
   const deletion = about('deletion', {

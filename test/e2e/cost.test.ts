@@ -313,11 +313,12 @@ describe("the prices of the user's Langfuse", () => {
   });
 
   test.each<[string, Partial<StoredModel>]>([
-    ['has no definition', { matchPattern: '^other$' }],
-    ['lacks a kind', { prices: { input: 1, output: 1 } }],
-  ])('leave a model to the table if it %s', async (_, model) => {
+    ['does not define it', { matchPattern: '^other$' }],
+    ['lacks a price of it', { prices: { input: 1, output: 1 } }],
+  ])('leave a model to the table if Langfuse %s', async (_, model) => {
     define(model);
-    write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+    const lines = JSON.stringify(response(1, '2026-10-01T12:00:00.000Z'));
+    write(1, ...JSON.parse(lines), ...JSON.parse(lines.replaceAll(MODEL, 'unknown').replaceAll('m1', 'm2')));
     expect((await withKeys()).stdout).toContain(SOURCE);
     expect(await listPrice()).toBeCloseTo(dollarsOf(1), 10);
   });

@@ -1,5 +1,5 @@
 import { stateFolder } from '../../config/claude-folder.js';
-import { type LangfuseConfig, readSettings } from '../../config/settings.js';
+import { hasDestination, type LangfuseConfig, readSettings } from '../../config/settings.js';
 import {
   type FindPrices,
   findPriceFactor,
@@ -8,7 +8,7 @@ import {
   type PriceList,
   WEB_SEARCH,
 } from '../../costs/list-prices.js';
-import { type SessionUsage, USED_KINDS } from '../../costs/session-usage.js';
+import { type PriceChoice, type SessionUsage, USED_KINDS } from '../../costs/session-usage.js';
 import { fetchModels, findTierPrices, type Model, parseModels } from '../../langfuse/models.js';
 import { findTarget } from '../../langfuse/open-destination.js';
 import { readAsked, saveAsked } from '../../state/asked-models.js';
@@ -29,6 +29,7 @@ export async function choosePrices(
   isCheck = false,
 ): Promise<PriceList> {
   if (!isCheck && sessions.every(({ uses }) => uses.every(({ point }) => point !== undefined))) return PRICE_TABLE;
+  if (!hasDestination(env)) return PRICE_TABLE;
   const { destination } = await readSettings(env).catch(() => ({ destination: undefined }));
   const target = destination && findTarget(destination);
   if (!target?.langfuse) return PRICE_TABLE;
@@ -73,25 +74,33 @@ function joinLists(models: readonly Model[], at: number): PriceList {
     findPrices: (priced) => findTheirs(priced) ?? PRICE_TABLE.findPrices(priced),
     describe: (all) => {
       const others = all.filter((priced) => !findTheirs(priced) && PRICE_TABLE.findPrices(priced));
-      if (others.length === 0) return theirs;
-      const names = [...new Set(others.map(({ model }) => model))].toSorted();
       const table = PRICE_TABLE.describe(others);
-      return others.length === all.length ? table : `${theirs}; for ${names.join(', ')} the ${table}`;
+      if (others.length === 0) return theirs;
+      if (!all.some(findTheirs)) return table;
+      const names = [...new Set(others.map(({ model }) => model))].toSorted();
+      return `${theirs}; for ${names.join(', ')} the ${table}`;
     },
   };
 }
 
 /** Finds Langfuse's prices; undefined for a model without a price for each kind of token, and for a fast mode without a tier. */
-export function findLangfusePrices(models: readonly Model[]): FindPrices {
+function findLangfusePrices(models: readonly Model[]): FindPrices {
+  const known = new Map<string, KindPrices | undefined>();
   return ({ model, isFast, isInUs }) => {
-    const attributes = { ...(isFast && { speed: 'fast' }), ...(isInUs && { inference_geo: 'us' }) };
-    const found = findTierPrices(models, model, attributes);
-    if (!found || (isFast && !found.isFor('speed'))) return undefined;
-    const isDearer = isInUs && !found.isFor('inference_geo');
-    const entries = USED_KINDS.map((kind) => {
-      const price = found.prices[kind] ?? (kind === 'web_search_requests' ? WEB_SEARCH : undefined);
-      return [kind, price === undefined ? undefined : price * findPriceFactor(kind, isDearer)] as const;
-    });
-    return entries.every(([, price]) => price !== undefined) ? (Object.fromEntries(entries) as KindPrices) : undefined;
+    const key = `${model} ${isFast} ${isInUs}`;
+    if (!known.has(key)) known.set(key, readPrices(models, model, { isFast, isInUs }));
+    return known.get(key);
   };
+}
+
+function readPrices(models: readonly Model[], model: string, { isFast, isInUs }: PriceChoice): KindPrices | undefined {
+  const attributes = { ...(isFast && { speed: 'fast' }), ...(isInUs && { inference_geo: 'us' }) };
+  const found = findTierPrices(models, model, attributes);
+  if (!found || (isFast && !found.isFor('speed'))) return undefined;
+  const isDearer = isInUs && !found.isFor('inference_geo');
+  const entries = USED_KINDS.map((kind) => {
+    const price = found.prices[kind] ?? (kind === 'web_search_requests' ? WEB_SEARCH : undefined);
+    return [kind, price === undefined ? undefined : price * findPriceFactor(kind, isDearer)] as const;
+  });
+  return entries.every(([, price]) => price !== undefined) ? (Object.fromEntries(entries) as KindPrices) : undefined;
 }

@@ -121,6 +121,11 @@ export function addUpCosts(entries: readonly Costs[]): Costs {
   );
 }
 
+/** What something cost by the accounts and by list prices together: to compare, not to show. */
+export function sumDollars({ dollars, listDollars }: Costs): number {
+  return dollars + listDollars;
+}
+
 export function countTokens(used: Used): number {
   return TOKEN_KINDS.reduce((sum, kind) => sum + used[kind], 0);
 }

@@ -1,7 +1,7 @@
 import { groupBy } from '../shared/group-by.js';
 import { GROUP_OF_KIND, type TokenGroup } from '../transcript/file/token-kinds.js';
 import type { SessionCauses } from './causes/read-causes.js';
-import { addUpCosts, type Costs, type Entry, listEntries, USUAL_RATIOS } from './cost-book.js';
+import { addUpCosts, type Costs, type Entry, listEntries, sumDollars, USUAL_RATIOS } from './cost-book.js';
 import { type FindPrices, priceUsed } from './list-prices.js';
 import { readCausesWithParents } from './read-usage.js';
 import { type PartUse, USED_KINDS, type Use, type UsedKind } from './session-usage.js';
@@ -58,16 +58,12 @@ export function readAnatomy(path: string, findPrices: FindPrices): SessionAnatom
   return {
     sessionId: usage.sessionId,
     costs: addUpCosts(own),
-    parts: parts.toSorted((a, b) => sumOf(b.costs) - sumOf(a.costs)),
+    parts: parts.toSorted((a, b) => sumDollars(b.costs) - sumDollars(a.costs)),
     losses: listLosses(causes, responses, findPrices),
   };
 }
 
 export const CLAUDE_CODE = '(Claude Code itself)';
-
-export function sumOf({ dollars, listDollars }: Costs): number {
-  return dollars + listDollars;
-}
 
 type Spent = Pick<PartCosts, 'entered' | 'carried' | 'written'>;
 
@@ -88,7 +84,7 @@ function splitDollars(entries: readonly Entry<PartUse>[], findPrices: FindPrices
   for (const { use, ...costs } of entries) {
     if (!use) continue;
     const prices = findPrices(use) ?? USUAL_RATIOS;
-    const times = sumOf(costs) / priceUsed(use.used, prices);
+    const times = sumDollars(costs) / priceUsed(use.used, prices);
     for (const kind of USED_KINDS) spent[findPurpose(kind)] += use.used[kind] * prices[kind] * times;
   }
   return spent;

@@ -203,6 +203,27 @@ describe('a part costs what it was read and written for, until it leaves the con
     expect(parts).toMatchObject({ '(thinking)': [0, 0, 0, 460], '(answers)': [0, 0, 0, 40] });
   });
 
+  test('thoughts of earlier turns leave the context before anything else does', () => {
+    const thinking = { type: 'thinking', thinking: words(200) };
+    const turn = (n: number, input: number, ...content: object[]) => [
+      user(words(10), { promptId: `p${n}` }),
+      answer(`turn-${n}`, content, [0, 0, input, 0]),
+    ];
+    const parts = partsOf(
+      user(words(10)),
+      answer('m1', [thinking, toolUse('t1', 'Bash')], [0, 0, 1_000, 300]),
+      user([toolResult('t1', words(100))]),
+      answer('m2', [text('done')], [0, 0, 1_500, 0]),
+      // Without the 300 tokens of the thought and its call, there would be no room for the prompt: twice.
+      ...turn(2, 1_210, text('done')),
+      ...turn(3, 1_220, text('done')),
+    );
+    const { '(thinking)': thoughts = [], '(prompts)': prompts = [] } = parts;
+    expect(thoughts[2]).toBeLessThan(300);
+    expect(prompts[2]).toBe(10 + 10 + 20 + 30);
+    expect(Object.keys(parts)).not.toContain('(not known)');
+  });
+
   test('the system prompt, the tools and the servers have their share if the line with them is there', () => {
     const tool = (name: string) => ({ name, description: words(100).slice(name.length) });
     const shape = { system: words(400), tools: [tool('Bash'), tool('mcp__lab__echo'), tool('mcp__lab__slow')] };

@@ -2,10 +2,10 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { addUpCosts, listEntries } from '../../src/costs/cost-book.js';
+import { addUpCosts, listEntries, sumDollars } from '../../src/costs/cost-book.js';
 import { findPrices } from '../../src/costs/list-prices.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
-import { readAnatomy, sumOf } from '../../src/costs/session-anatomy.js';
+import { readAnatomy } from '../../src/costs/session-anatomy.js';
 import { appendLines, assistant, at, ms, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
 import { recordings, transcriptsOf } from '../support/recording.js';
 import { removeFolder } from '../support/remove-folder.js';
@@ -117,10 +117,10 @@ test.each(recordings())('in $name the parts add up to what each session cost', (
   for (const transcript of transcriptsOf(each)) {
     const own = entries.filter(({ session }) => session.sessionId === basename(transcript, '.jsonl'));
     const anatomy = readAnatomy(transcript, findPrices);
-    const parts = anatomy?.parts.reduce((sum, { costs }) => sum + sumOf(costs), 0);
-    expect(parts).toBeCloseTo(sumOf(addUpCosts(own)), 10);
-    expect(sumOf(anatomy?.costs ?? addUpCosts([]))).toBeCloseTo(sumOf(addUpCosts(own)), 10);
+    const parts = anatomy?.parts.reduce((sum, { costs }) => sum + sumDollars(costs), 0);
+    expect(parts).toBeCloseTo(sumDollars(addUpCosts(own)), 10);
+    expect(sumDollars(anatomy?.costs ?? addUpCosts([]))).toBeCloseTo(sumDollars(addUpCosts(own)), 10);
     for (const { name, costs, entered, carried, written } of anatomy?.parts ?? [])
-      if (name !== '(Claude Code itself)') expect(entered + carried + written).toBeCloseTo(sumOf(costs), 10);
+      if (name !== '(Claude Code itself)') expect(entered + carried + written).toBeCloseTo(sumDollars(costs), 10);
   }
 });

@@ -15,6 +15,7 @@ import { groupCosts, needsCauses, parseGrouping } from './grouping.js';
 import { choosePrices } from './price-source.js';
 import { renderCsv, toRecord } from './records.js';
 import { describeTotal, renderTable } from './table.js';
+import { findOutliers, renderOutliers, toOutlierRecord } from './top.js';
 
 export const HELP = `usage: cc-langfuse cost [options]
 
@@ -30,11 +31,15 @@ With a subscription the dollars are not billed, and are called API value.
   --by <what>      day, project, session, model, repository or branch; or what
                    caused it: agent, skill, command, prompt, tool or mcp (day)
   --since <when>   only what was used at or after: 7d, 12h, 2026-11-01
+  --top            list the sessions and prompts that cost 3 times the usual, or
+                   more
   --check          list where accounts and list prices differ, and why
   --json           print one JSON document, and nothing else: {by, since?,
                    rows: [{<by>, ...sums}], total: {...sums}, prices,
                    subscription}. Sums have the names of the columns that --csv
-                   prints; for --check {agreements, differences, prices}
+                   prints; for --check {agreements, differences, prices};
+                   for --top {sessions, prompts}, each with {usualDollars,
+                   count, above}
   --csv            print comma-separated values, and nothing else
   --help
 
@@ -44,16 +49,20 @@ Exit code: 0, 1 if a transcript cannot be read, 2 for a usage error.
 const OPTIONS = {
   by: { type: 'string' },
   since: { type: 'string' },
+  top: { type: 'boolean' },
   check: { type: 'boolean' },
   json: { type: 'boolean' },
   csv: { type: 'boolean' },
 } as const;
 
+/** What is shown, and in which form if that has only one. */
+const VIEWS = ['top', 'check', 'by', 'csv'] as const;
+
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
   const values = parseOptions('cost', args, OPTIONS);
   if (values.json && values.csv) throw new UsageError('--json and --csv: choose one of them');
-  if (values.check && (values.csv || values.by !== undefined))
-    throw new UsageError(`--check and ${values.csv ? '--csv' : '--by'}: choose one of them`);
+  const [view, another] = VIEWS.filter((name) => values[name] !== undefined);
+  if (view && another) throw new UsageError(`--${view} and --${another}: choose one of them`);
   const by = parseGrouping(values.by ?? 'day');
   const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, Date.now());
   const { env } = await readCommandSettings(shell, process.cwd());
@@ -65,7 +74,10 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     printStderr(`${path} cannot be read (${errorReason(error)}): the sums leave it out`);
     exitCode = 1;
   };
-  const sessions = readAllUsage(claudeFolder(env), stateFolder(env), { onUnreadable, withCauses: needsCauses(by) });
+  const sessions = readAllUsage(claudeFolder(env), stateFolder(env), {
+    onUnreadable,
+    withCauses: values.top || needsCauses(by),
+  });
   const prices = await choosePrices(sessions, env, values.check);
   const source = prices.describe(listPriced(sessions, values.check).filter(({ at }) => at >= from));
   if (values.check) {
@@ -74,6 +86,21 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     if (values.json) await printJson(toCheckRecord(check, source));
     else if (steps.length === 0) printStderr('no session on disk has an account of that time');
     else await printStdout(renderCheck(check, source).join('\n'));
+    return exitCode;
+  }
+  if (values.top) {
+    const find = (each: 'session' | 'prompt') =>
+      findOutliers(
+        groupCosts(each, sessions, prices.findPrices, from).rows.filter(({ turn }) => each === 'session' || turn),
+      );
+    const [bySession, byPrompt] = [find('session'), find('prompt')];
+    const lines = [...renderOutliers('session', bySession), '', ...renderOutliers('prompt', byPrompt)];
+    if (values.json)
+      await printJson({
+        sessions: toOutlierRecord('session', bySession),
+        prompts: toOutlierRecord('prompt', byPrompt),
+      });
+    else await printStdout(lines.join('\n'));
     return exitCode;
   }
   const grouped = groupCosts(by, sessions, prices.findPrices, from);

@@ -1,6 +1,6 @@
 import { UsageError } from '../../cli/command-line.js';
 import { formatMoment } from '../../cli/format.js';
-import { addUpCosts, type Costs, type Entry, listEntries } from '../../costs/cost-book.js';
+import { addUpCosts, type Costs, type Entry, listEntries, sumDollars } from '../../costs/cost-book.js';
 import type { FindPrices } from '../../costs/list-prices.js';
 import type { PartUse, SessionUsage, TaskUse, Use } from '../../costs/session-usage.js';
 import { originName, readRepositoryConfig } from '../../git/repository.js';
@@ -125,5 +125,5 @@ function createRepositoryFinder(): FindKey<Use> {
 }
 
 function compareCosts(a: Costs, b: Costs): number {
-  return b.dollars + b.listDollars - (a.dollars + a.listDollars) || b.unpricedTokens - a.unpricedTokens;
+  return sumDollars(b) - sumDollars(a) || b.unpricedTokens - a.unpricedTokens;
 }

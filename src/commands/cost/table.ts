@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { formatCount, formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { formatCosts, formatDollars } from '../../cli/format-cost.js';
 import { cutToWidth, displayWidth, drawBar, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
-import { addUpCosts, type Costs, countTokens, type Entry } from '../../costs/cost-book.js';
+import { addUpCosts, type Costs, countTokens, type Entry, sumDollars } from '../../costs/cost-book.js';
 import { attempt } from '../../shared/attempt.js';
 import { readPromptAt } from '../../transcript/sessions/overview.js';
 import type { Grouped, GroupName, Row } from './grouping.js';
@@ -105,7 +105,7 @@ function formatShare(part: number, whole: number): string {
 
 /** If no cost is known at all, the tokens count. */
 function weigh(costs: Costs, total: Costs): number {
-  if (total.dollars + total.listDollars > 0) return costs.dollars + costs.listDollars;
+  if (sumDollars(total) > 0) return sumDollars(costs);
   return countTokens(costs.used);
 }
 
@@ -113,7 +113,7 @@ function measure({ heading, cells, total }: Column): number {
   return Math.max(heading.length, total.length, ...cells.map((cell) => cell.length));
 }
 
-function nameRow(by: GroupName, row: Row): string {
+export function nameRow(by: GroupName, row: Row): string {
   const { key, session, turn } = row;
   const { startedAt, folder } = session;
   if (by === 'prompt' && turn !== undefined) return namePrompt(row);

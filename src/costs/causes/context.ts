@@ -149,6 +149,7 @@ export class Context {
     const excess = addUpTokens(this.#parts) - size;
     const thoughts = isSameTurn ? [] : this.#parts.filter(isThought);
     if (excess > 0) shrink(thoughts, addUpTokens(thoughts) - excess);
+    this.#parts = this.#parts.filter(({ tokens }) => tokens > 0);
     shrink(this.#parts, size);
   }
 

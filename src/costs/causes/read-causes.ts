@@ -5,9 +5,11 @@ import { joinLines } from '../../transcript/agents/join-lines.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 import {
   type AgentThread,
+  type AnsweredMessage,
   findAgentType,
   findTextArgument,
   type Response,
+  type ToolCall,
   type Turn,
 } from '../../transcript/turns/turn.js';
 import type { TaskUse, UsageCauses } from '../session-usage.js';
@@ -55,6 +57,8 @@ class CauseReader implements SessionCauses {
   readonly #main = new Context();
   /** What calls were made for, by the ids of the calls and of what they started: agents, and runs of workflows. */
   readonly #callers = new Map<string, Task>();
+  /** The names of the tools that were called, by the ids of the calls. */
+  readonly #tools = new Map<string, string>();
   readonly #turns: { readonly at: number; readonly task: Task }[] = [];
 
   get context(): readonly Part[] {
@@ -124,16 +128,29 @@ class CauseReader implements SessionCauses {
       const cause = { ...task, skill, agent: task.agent === '' ? '' : attributionAgent };
       called = findCalledSkill(response) ?? called;
       const lost = context.findLostCache(response);
-      const shares = context.add(response, sent);
+      const shares = context.add(
+        { ...response, answered: response.answered.map((each) => this.#nameTool(each)) },
+        sent,
+      );
       const id = response.id ?? response.uuid;
       // In an agent's file, it may be the copy of a response of the main thread.
       if (id !== undefined && !this.responses.has(id))
         this.responses.set(id, { ...cause, isExact: sent !== undefined, shares, lost });
-      for (const { id: call, result } of response.calls)
-        for (const name of [call, result?.details?.agentId, result?.details?.runId])
-          if (name !== undefined) this.#callers.set(name, cause);
+      for (const call of response.calls) this.#addCall(call, cause);
     }
     if (compactions.some((line) => line > read)) context.compact();
+  }
+
+  #addCall({ id, name, result }: ToolCall, task: Task): void {
+    const started = [id, result?.details?.agentId, result?.details?.runId].filter((each) => each !== undefined);
+    for (const each of started) this.#callers.set(each, task);
+    if (id !== undefined) this.#tools.set(id, name);
+  }
+
+  /** A turn that was written again does not have the calls of all its results. */
+  #nameTool(message: AnsweredMessage): AnsweredMessage {
+    if (message.role !== 'tool' || message.toolName !== undefined) return message;
+    return { ...message, toolName: this.#tools.get(message.toolCallId ?? '') };
   }
 }
 

@@ -1,0 +1,64 @@
+import { formatCount, plural } from '../../cli/format.js';
+import { formatCosts, formatDollars } from '../../cli/format-cost.js';
+import { cutToWidth, style, terminalWidth } from '../../cli/terminal.js';
+import { sumDollars } from '../../costs/cost-book.js';
+import type { Row } from './grouping.js';
+import { toRecord } from './records.js';
+import { nameRow } from './table.js';
+
+/** What costs so many times the usual stands out. */
+const TIMES_USUAL = 3;
+const MOST_SHOWN = 10;
+
+/** What costs far more than others of its kind. */
+interface Outliers {
+  /** The median of those that cost something, in dollars. */
+  readonly usual: number;
+  readonly count: number;
+  /** The most expensive first. */
+  readonly rows: readonly { readonly row: Row; readonly times: number }[];
+}
+
+export function findOutliers(all: readonly Row[]): Outliers {
+  const paid = all
+    .filter(({ costs }) => sumDollars(costs) > 0)
+    .toSorted((a, b) => sumDollars(b.costs) - sumDollars(a.costs));
+  const median = paid[Math.floor(paid.length / 2)];
+  const usual = median ? sumDollars(median.costs) : 0;
+  const rows = paid.map((row) => ({ row, times: sumDollars(row.costs) / usual }));
+  return { usual, count: paid.length, rows: rows.filter(({ times }) => times >= TIMES_USUAL) };
+}
+
+/** Lists what stands out, as far as it fits on a screen. */
+export function renderOutliers(kind: 'session' | 'prompt', { usual, count, rows }: Outliers): string[] {
+  const shown = rows.slice(0, MOST_SHOWN);
+  const cells = shown.map(
+    ({ row, times }) => [formatCosts(row.costs), `${formatTimes(times)} ×`, nameRow(kind, row)] as const,
+  );
+  const [dollars, factor] = [0, 1].map((column) =>
+    Math.max(0, ...cells.map((each) => each[column === 0 ? 0 : 1].length)),
+  );
+  const more = rows.length - shown.length;
+  return [
+    style('bold', `${plural(count, kind)}, usually ${formatDollars(usual)}`),
+    ...(rows.length === 0 ? [`none costs ${TIMES_USUAL} times as much`] : []),
+    ...cells.map(([cost, times, name]) =>
+      cutToWidth(`${cost.padStart(dollars ?? 0)}  ${times.padStart(factor ?? 0)}  ${name}`, terminalWidth()),
+    ),
+    ...(more > 0
+      ? [style('dim', `and ${plural(more, kind)} more that cost ${TIMES_USUAL} times the usual: --json lists all`)]
+      : []),
+  ];
+}
+
+export function toOutlierRecord(kind: string, { usual, count, rows }: Outliers) {
+  return {
+    usualDollars: usual,
+    count,
+    above: rows.map(({ row, times }) => ({ [kind]: row.key, times: Number(times.toFixed(1)), ...toRecord(row.costs) })),
+  };
+}
+
+function formatTimes(times: number): string {
+  return times < 10 ? times.toFixed(1) : formatCount(Math.round(times));
+}

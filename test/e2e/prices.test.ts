@@ -64,8 +64,7 @@ const TABLE = `claude-new-9  8 account lines, exact to
   cache write, 1 hour      $8.80 per million tokens
 `;
 const host = () => new URL(workplace.server.url).host;
-/** The lines after the tables of prices. */
-const conclusion = (stdout: string) => stdout.slice(stdout.lastIndexOf('\n\n') + 2).trimEnd();
+const conclusion = (stdout: string) => stdout.trimEnd();
 const withoutExactness = (text: string) => text.replace(/(exact to) \de-\d+/g, '$1');
 
 const IN_US = { inference_geo: 'us' };
@@ -90,7 +89,7 @@ describe('prices by what else a price depends on', () => {
 
   test('the US has a tier if sessions ran there, with the factor that is documented', async () => {
     writeSessions(8, NEW, IN_US, 1.1);
-    const { exitCode, stdout, stderr } = await prices(['--yes']);
+    const { exitCode, stdout, stderr } = await prices(['--yes', '--details']);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(withoutExactness(stdout)).toBe(
       `${TABLE}  in the US (inference_geo)  1.1 times as much, as Anthropic documents. All sessions ran there: the prices above are derived by it
@@ -173,13 +172,14 @@ Costs appear on what arrives from now on. "cc-langfuse backfill --force" sends t
 });
 
 describe('cc-langfuse prices', () => {
-  test('shows what a model costs, and defines it in Langfuse', async () => {
+  test('defines what Langfuse lacks, and says so in one line for each model', async () => {
     writeSessions(8);
+    writeSessions(3, 'claude-other-9');
     const { exitCode, stdout, stderr } = await prices(['--yes']);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(withoutExactness(stdout)).toBe(
-      `${TABLE}
-claude-new-9  defined at ${host()}, with one price for each kind of token
+    expect(stdout).toBe(
+      `claude-new-9    defined at ${host()}, with one price for each kind of token
+claude-other-9  needs more varied sessions, short and long ones: run prices again some days later
 Costs appear on what arrives from now on. "cc-langfuse backfill --force" sends the rest again.
 `,
     );
@@ -237,13 +237,16 @@ Costs appear on what arrives from now on. "cc-langfuse backfill --force" sends t
     expect(conclusion(stdout)).toMatch(/ {2}its name does not say which model it is: define it in Langfuse by hand$/);
   });
 
-  test('does not define a model of which a price is missing', async () => {
+  test('does not define a model of which a price is missing, and says why with --details', async () => {
     writeSessions(3);
-    const { exitCode, stdout } = await prices(['--yes']);
+    const { exitCode, stdout } = await prices(['--yes', '--details']);
     expect({ exitCode, own: own() }).toEqual({ exitCode: 0, own: [] });
-    expect(conclusion(stdout)).toBe(
-      'claude-new-9  needs more sessions that differ from each other (not known yet: input; output; cache read; cache write, 5 minutes; cache write, 1 hour)',
+    const [heading, input] = stdout.split('\n');
+    expect(heading).toMatch(/^claude-new-9 {2}3 account lines, exact to /);
+    expect(input).toBe(
+      '  input                    the sessions cannot separate it from output; cache read; cache write, 5 minutes; cache write, 1 hour',
     );
+    expect(stdout).toContain('\n\nclaude-new-9  needs more varied sessions');
   });
 
   test('sends nothing with --dry-run, and shows what it would send', async () => {
@@ -269,6 +272,9 @@ Costs appear on what arrives from now on. "cc-langfuse backfill --force" sends t
     writeSessions(8);
     const { exitCode, screen } = await runInTerminal(['prices'], workplace, { '[y/N]': answer });
     expect(exitCode).toBe(0);
+    expect(screen.replaceAll(/\s+/g, ' ')).toContain(
+      'claude-new-9 input $4.40; output $22.00; cache read $0.22; cache write, 5 minutes $5.50; cache write, 1 hour $8.80 Dollars for a million tokens.',
+    );
     expect(screen).toMatch(/Define claude-new-9 with these prices at 127\.0\.0\.1:\d+\?/);
     expect(screen).toContain(outcome);
     expect(own()).toHaveLength(defined);
@@ -281,7 +287,7 @@ Costs appear on what arrives from now on. "cc-langfuse backfill --force" sends t
     expect(await prices(['--yes'])).toMatchObject({
       exitCode: 1,
       stderr: 'cc-langfuse: claude-new-9 was not defined: the server answers 400: "no, thanks"\n',
-      stdout: expect.stringContaining(`\n\nclaude-new-9  not defined: ${host()} refuses it.\n`),
+      stdout: `claude-new-9  not defined: ${host()} refuses it.\n`,
     });
   });
 

@@ -32,10 +32,12 @@ many tokens it used and what they cost. The prices follow from all sessions on
 disk. A price is known only if the sessions determine it and confirm it; nothing
 is guessed. Fast mode has prices of its own. If a model had to run in the US
 (inference_geo), it costs 1.1 times as much, as Anthropic documents.
-If Langfuse lacks prices, it asks whether to define them in your project. Only
-names and prices are sent. They apply to what arrives afterwards. The last lines
-say for each model what has become of it, or what to do.
+If Langfuse lacks prices, it shows them and asks whether to define them in your
+project. Only names and prices are sent. They apply to what arrives afterwards.
+One line for each model says what has become of it, or what to do.
 
+  --details   show first what the sessions say of each price, and why one is
+              not known
   --dry-run   show what would be sent, and send nothing
   --yes       do not ask
   --json      send nothing, and print one JSON document, and nothing else:
@@ -46,7 +48,12 @@ say for each model what has become of it, or what to do.
 Exit code: 0, 1 if something failed, 2 for a usage error.
 `;
 
-const OPTIONS = { 'dry-run': { type: 'boolean' }, yes: { type: 'boolean' }, json: { type: 'boolean' } } as const;
+const OPTIONS = {
+  details: { type: 'boolean' },
+  'dry-run': { type: 'boolean' },
+  yes: { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const;
 const TIMEOUT_MS = 30_000;
 
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
@@ -68,7 +75,10 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     return 0;
   }
   const learned = groupBy(learnPrices(selectPricedSteps(steps)), ({ model }) => model);
-  if (!values.json) for (const each of [...learned.values()].flat()) await printStdout(describePrices(each).join('\n'));
+  if (values.details && !values.json) {
+    const details = [...learned.values()].flat().flatMap(describePrices);
+    await printStdout([...details, ''].join('\n'));
+  }
   const models = await readModels(langfuse);
   const names = [...new Set(steps.map(({ model }) => model))].toSorted();
   const plans = names.map((model) => planModel(model, learned.get(model) ?? [], models));
@@ -80,12 +90,12 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     ...new Map(plans.flatMap(({ definition }) => (definition ? [[definition.modelName, definition]] : []))).values(),
   ];
   if (isDryRun)
-    for (const definition of definitions) await printStdout(`POST /api/public/models ${formatJson(definition)}`);
+    for (const definition of definitions) await printStdout(`POST /api/public/models ${formatJson(definition)}\n`);
   const isWanted = !isDryRun && definitions.length > 0 && (values.yes || (await askFor(definitions, langfuse)));
   const outcomes = isWanted ? await defineAll(definitions, langfuse) : new Map<string, Outcome>();
   const width = Math.max(...names.map((name) => toOneLine(name).length));
   const lines = plans.map((plan) => `${toOneLine(plan.model).padEnd(width)}  ${conclude(plan, outcomes, langfuse)}`);
-  await printStdout(['', ...lines, ...adviseNext(definitions, outcomes)].join('\n'));
+  await printStdout([...lines, ...adviseNext(definitions, outcomes)].join('\n'));
   return [...outcomes.values()].includes('refused') ? 1 : 0;
 }
 
@@ -114,9 +124,19 @@ function toRecord(plan: Plan, learned: readonly LearnedPrices[], langfuse: Langf
   };
 }
 
-function askFor(definitions: readonly ModelDefinition[], { baseUrl }: LangfuseConfig): Promise<boolean> {
+async function askFor(definitions: readonly ModelDefinition[], { baseUrl }: LangfuseConfig): Promise<boolean> {
   const names = definitions.map(({ modelName }) => modelName).join(', ');
+  await printStdout([...definitions.flatMap(listPrices), 'Dollars for a million tokens.', ''].join('\n'));
   return confirm(`Define ${names} with these prices at ${baseUrl.host}?`);
+}
+
+/** A line for each tier of prices. */
+function listPrices({ modelName, pricingTiers }: ModelDefinition): string[] {
+  return pricingTiers.map(({ name, isDefault, prices }) => {
+    const kinds = COUNTED_KINDS.filter((kind) => prices[kind] !== undefined);
+    const list = kinds.map((kind) => `${KIND_NAMES[kind]} ${formatPrice(prices[kind] ?? 0)}`).join('; ');
+    return `${toOneLine(modelName)}${isDefault ? '' : ` (${name})`}  ${list}`;
+  });
 }
 
 async function defineAll(

@@ -109,11 +109,10 @@ function explainMissing(model: string, learned: LearnedPrices | undefined): stri
     return 'needs sessions in which all of it ran in one way: not partly in fast mode, and not partly in the US';
   const { prices } = learned;
   if (!prices) return 'its cost does not follow from its tokens: define it in Langfuse by hand';
-  const missing = PRICED_KINDS.filter(
+  const isMissing = PRICED_KINDS.some(
     (kind) => prices[kind].state === 'unknown' || (NEEDED.has(kind) && prices[kind].state === 'unused'),
   );
-  if (missing.length === 0) return undefined;
-  return `needs more sessions that differ from each other (not known yet: ${missing.map(nameKind).join('; ')})`;
+  return isMissing ? 'needs more varied sessions, short and long ones: run prices again some days later' : undefined;
 }
 
 const PRICED_KINDS = COUNTED_KINDS.filter((kind) => kind !== 'web_search_requests');

@@ -13,9 +13,14 @@ export const HOOK_SECONDS = listSeconds('install');
 /** The event for turns that are to be seen while they run. Its hook starts a process in the background, and nobody waits for that. */
 export const LIVE_HOOK_SECONDS = listSeconds('install --live');
 
-/** The events of an installation that shows turns while they run, or only when they have ended. */
-export function hookSeconds(isLive: boolean): typeof HOOK_SECONDS {
-  return { ...HOOK_SECONDS, ...(isLive && LIVE_HOOK_SECONDS) };
+/** The event after which the terminal may say that a turn that runs has passed a limit. */
+export const BUDGET_HOOK_SECONDS = listSeconds('install --live with a budget');
+
+/** The events of an installation with these variables. On Windows each hook starts Node, which is too slow for every tool call. */
+export function hookSeconds({ CC_LANGFUSE_LIVE, CC_LANGFUSE_BUDGET }: NodeJS.ProcessEnv): typeof HOOK_SECONDS {
+  if (CC_LANGFUSE_LIVE !== 'true') return HOOK_SECONDS;
+  const isWatched = Boolean(CC_LANGFUSE_BUDGET?.trim()) && process.platform !== 'win32';
+  return { ...HOOK_SECONDS, ...LIVE_HOOK_SECONDS, ...(isWatched && BUDGET_HOOK_SECONDS) };
 }
 
 function listSeconds(by: string): { readonly [event: string]: number } {
@@ -106,7 +111,7 @@ const LAUNCHER_NAME = /^cc-langfuse-hook(?:\.cmd|\.ps1|\.exe)?$/;
 export function findOwnStart({ command, words }: CommandHook): OwnStart | undefined {
   const starts = words.flatMap((named, place): OwnStart[] => {
     const next = words[place + 1] ?? '';
-    const hasLauncher = Object.hasOwn({ ...HOOK_SECONDS, ...LIVE_HOOK_SECONDS }, next);
+    const hasLauncher = Object.hasOwn({ ...HOOK_SECONDS, ...LIVE_HOOK_SECONDS, ...BUDGET_HOOK_SECONDS }, next);
     // A URL: the original cc-langfuse was run from its repository.
     if (!(hasLauncher || next === 'hook') || /^[a-z+]{2,}:/.test(named)) return [];
     const file = named.split(/[/\\]/).at(-1) ?? '';

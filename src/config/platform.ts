@@ -12,13 +12,13 @@ export const WAITS = {
     CLAUDE_CODE_ENTRYPOINT === '' || CLAUDE_CODE_ENTRYPOINT.startsWith('sdk') || Boolean(CI),
 } as const;
 
-interface HookEvent {
-  /** Who registers a hook for it: every installation, `install --live`, or the plugin alone. */
-  readonly registeredBy: 'install' | 'install --live' | 'plugin';
+export interface HookEvent {
+  /** Who registers a hook for it: every installation, `install --live`, that with a budget, or the plugin alone. */
+  readonly registeredBy: 'install' | 'install --live' | 'install --live with a budget' | 'plugin';
   /** How long the hook may take. All of SessionEnd's together have 1.5 s, unless one asks for more. */
   readonly seconds: number;
   /** The command of the program that handles it. If Claude Code waits, `hook` takes the place of `worker`. */
-  readonly command: 'worker' | 'follow' | 'slash-command';
+  readonly command: 'worker' | 'follow' | 'slash-command' | 'none';
   readonly waits: readonly (keyof typeof WAITS)[];
   /** What happens with tracing off. If it was on in the session before, a worker records that, and nobody waits for it. */
   readonly withTracingOff: 'nothing' | 'recorded if it was on' | 'as usual';
@@ -50,6 +50,16 @@ export const HOOK_EVENTS: { readonly [event: string]: HookEvent } = {
     registeredBy: 'install --live',
     seconds: 5,
     command: 'follow',
+    waits: [],
+    withTracingOff: 'nothing',
+    mayNotify: false,
+    measures: false,
+  },
+  // A tool has run, in a session with a budget: if a process in the background has left a message, it is shown in the middle of the turn.
+  PostToolUse: {
+    registeredBy: 'install --live with a budget',
+    seconds: 5,
+    command: 'none',
     waits: [],
     withTracingOff: 'nothing',
     mayNotify: false,

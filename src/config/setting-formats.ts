@@ -94,6 +94,26 @@ const EXPERIMENT_ATTRIBUTES = [
   'item.expected_output',
 ];
 
+/** Dollars that a turn, or a day, may cost before the terminal says so. */
+export interface Budget {
+  readonly turn?: number;
+  readonly day?: number;
+}
+
+/** A number alone is for a day. */
+export const budget = format(
+  'expected dollars for a turn, a day or both: turn=5 day=50',
+  (value): Budget | undefined => {
+    const limits = splitList(value.replaceAll(/\s+/g, ',')).map((item) =>
+      /^(?:(turn|day)=)?\$?(\d+(?:\.\d+)?)$/.exec(item),
+    );
+    const entries = limits.map((limit) => [limit?.[1] ?? 'day', Number(limit?.[2])] as const);
+    const isValid = entries.length > 0 && entries.every(([, dollars]) => dollars > 0);
+    const budget = Object.fromEntries(entries);
+    return isValid && Object.keys(budget).length === entries.length ? budget : undefined;
+  },
+);
+
 export const experiment = format(
   `expected a JSON object of texts with id, item.id and, if wanted, ${EXPERIMENT_ATTRIBUTES.slice(2).join(', ')}`,
   (value) => {

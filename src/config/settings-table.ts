@@ -249,6 +249,11 @@ export const SETTINGS = {
     default: 'false',
     ofProject: 'always',
   },
+  CC_LANGFUSE_BUDGET: {
+    kind: 'run',
+    help: 'Dollars at list prices: `turn=5 day=50`, or one of them. If a turn, or all sessions of a day, use more, the terminal says so once. A number alone is for a day. See [limits](cost.md#limits).',
+    schema: formats.budget,
+  },
   CC_LANGFUSE_WAIT: {
     kind: 'run',
     help: '`1` makes Claude Code wait after each turn until it is acknowledged. For containers that are killed without a SessionEnd.',

@@ -7,7 +7,7 @@ import type { Failure } from '../shared/failure.js';
 import { githubMetadata } from './github-actions.js';
 import { type Problem, problemWith } from './problem.js';
 import type { OwnRules } from './redaction-rules.lazy.js';
-import { isFalse } from './setting-formats.js';
+import { type Budget, isFalse } from './setting-formats.js';
 import {
   SETTING_NAMES,
   SETTINGS,
@@ -29,6 +29,8 @@ export interface Settings extends TraceSettings {
   readonly timeoutMs: number;
   /** Whether turns are sent while they run. */
   readonly live: boolean;
+  /** What a turn or a day may cost before the terminal says so. */
+  readonly budget: Budget | undefined;
   /** Whether the session is muted from its first moment. */
   readonly mute: boolean;
   readonly debug: boolean;
@@ -116,6 +118,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     },
     timeoutMs: values.CC_LANGFUSE_TIMEOUT,
     live: values.CC_LANGFUSE_LIVE,
+    budget: values.CC_LANGFUSE_BUDGET,
     mute: values.CC_LANGFUSE_MUTE,
     debug: values.CC_LANGFUSE_DEBUG,
     problems: [

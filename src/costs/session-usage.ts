@@ -101,10 +101,10 @@ interface NamedUse {
 const ASSISTANT = Buffer.from('"assistant"');
 const USER = Buffer.from('"type":"user"');
 
-/** Reads what a session and its subagents used. Throws if the transcript cannot be read. */
-export function scanSession(sessionId: string, path: string, agents: readonly AgentFile[]): SessionScan {
+/** Reads what a session used from a byte on, and its subagents. Throws if the transcript cannot be read. */
+export function scanSession(sessionId: string, path: string, agents: readonly AgentFile[], from = 0): SessionScan {
   const scan = new Scan(sessionId, path);
-  scan.readMain();
+  scan.readMain(from);
   // What cannot be read of an agent does not cost the session.
   for (const { path: agentPath } of agents.flatMap(({ parts }) => parts)) attempt(() => scan.readAgent(agentPath));
   return scan.finish();
@@ -143,8 +143,9 @@ class Scan {
     this.#path = path;
   }
 
-  readMain(): void {
+  readMain(from: number): void {
     withReader(this.#path, (reader) => {
+      reader.moveToLineFrom(from);
       for (const source of listAllLines(reader)) {
         const point = parseAccountPoint(source.bytes);
         if (point) this.#addPoint(point);

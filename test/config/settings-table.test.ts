@@ -67,6 +67,7 @@ const EFFECTS: {
   CC_LANGFUSE_EXPERIMENT: [KEYS, '{"id":"e","item.id":"i"}'],
   CC_LANGFUSE_TIMEOUT: [KEYS, '1'],
   CC_LANGFUSE_LIVE: [KEYS, 'true'],
+  CC_LANGFUSE_BUDGET: [KEYS, 'turn=5 day=50'],
   CC_LANGFUSE_DEBUG: [KEYS, 'true'],
 };
 

@@ -40,6 +40,7 @@ describe('readSettings', () => {
       input: 'answered',
       caller: {},
       live: false,
+      budget: undefined,
       mute: false,
       debug: false,
       problems: [],
@@ -71,6 +72,7 @@ describe('readSettings', () => {
       CC_LANGFUSE_EXPERIMENT: '{"id":"e","item.id":"i","name":"n"}',
       CC_LANGFUSE_TRANSPORT: 'Ingestion',
       CC_LANGFUSE_LIVE: 'true',
+      CC_LANGFUSE_BUDGET: 'turn=5 day=50',
       CC_LANGFUSE_MUTE: 'True',
     });
     expect(settings).toEqual({
@@ -103,6 +105,7 @@ describe('readSettings', () => {
         experiment: { id: 'e', 'item.id': 'i', name: 'n' },
       },
       live: true,
+      budget: { turn: 5, day: 50 },
       mute: true,
       debug: true,
       problems: [],
@@ -227,6 +230,9 @@ describe('readSettings', () => {
     ['CC_LANGFUSE_TRACEPARENT', 'a'.repeat(32), 'caller', {}],
     ['CC_LANGFUSE_TRACE_NAME', '{prompt} {cwd}', 'traceName', '{repository}'],
     ['CC_LANGFUSE_TRACE_NAME', '{}', 'traceName', '{repository}'],
+    ...['much', 'turn', 'turn=-5', 'week=5', 'turn=0', '5 6', 'turn=5 turn=6', 'turn = 5', '5€'].map(
+      (value) => ['CC_LANGFUSE_BUDGET', value, 'budget', undefined] as const,
+    ),
     ['LANGFUSE_METADATA', '[1]', 'metadata', {}],
     ['LANGFUSE_METADATA', '{', 'metadata', {}],
     ['LANGFUSE_TRACING_ENVIRONMENT', 'Not Allowed!', 'environment', undefined],
@@ -239,6 +245,16 @@ describe('readSettings', () => {
       expect(settings.destination).toMatchObject({ kind: 'langfuse', publicKey: 'pk' });
     },
   );
+
+  test.each([
+    ['50', { day: 50 }],
+    ['$50', { day: 50 }],
+    ['turn=2.50', { turn: 2.5 }],
+    ['day=50,turn=5', { turn: 5, day: 50 }],
+    ['turn=$5,  $50', { turn: 5, day: 50 }],
+  ])('reads %j as limits', async (value, budget) => {
+    expect(await readSettings({ ...KEYS, CC_LANGFUSE_BUDGET: value })).toMatchObject({ budget, problems: [] });
+  });
 
   test('leaves out keys of LANGFUSE_METADATA that the traces have themselves, and names them', async () => {
     const mine = JSON.stringify({ team: 'x', summary: 'secret', cwd: 'secret', scope: 'secret', constructor: 1 });

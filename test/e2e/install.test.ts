@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { version } from '../../src/shared/version.js';
 import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
@@ -56,6 +56,21 @@ describe('install --yes', () => {
     expect(events()).toEqual(all);
     await newcomer.run(['uninstall', '--yes']);
     expect(existsSync(newcomer.settingsFile)).toBe(false);
+  });
+
+  test('with --live and a budget in the file also registers the hook after each tool, and uninstall removes it', async () => {
+    const env = { CC_LANGFUSE_BUDGET: 'turn=5' };
+    mkdirSync(dirname(newcomer.settingsFile), { recursive: true });
+    writeFileSync(newcomer.settingsFile, JSON.stringify({ env }));
+    await newcomer.install();
+    const events = () => Object.keys(JSON.parse(newcomer.settings).hooks ?? {});
+    expect(events()).not.toContain('PostToolUse');
+    const { stdout } = await newcomer.install('--live');
+    const all = ['SessionStart', 'Stop', 'StopFailure', 'SessionEnd', 'UserPromptSubmit', 'PostToolUse'];
+    expect(stdout).toContain(`registered ${all.join(', ')} in ${newcomer.settingsFile}\n`);
+    expect(events()).toEqual(all);
+    await newcomer.run(['uninstall', '--yes']);
+    expect(JSON.parse(newcomer.settings)).toEqual({});
   });
 
   test('registers the hooks and the keys in a file for its owner alone, and says what to do next', async () => {

@@ -95,6 +95,7 @@ function findStart(event: string, env: Environment, hasNotice: boolean): string 
 
 function findInBackground(event: string): string {
   const { command, measures } = rowOf(event);
+  if (command === 'none') return 'nothing';
   return `${command}${measures ? ' 0' : ''} in the background`;
 }
 

@@ -29,7 +29,7 @@ export async function follow(env: NodeJS.ProcessEnv): Promise<void> {
 
 async function followSession(
   text: string,
-  { destination: config }: Settings,
+  { destination: config, budget }: Settings,
   env: NodeJS.ProcessEnv,
   log: Log,
 ): Promise<void> {
@@ -45,6 +45,7 @@ async function followSession(
   const lock = await takeLock(lockPath, Date.now() + HANDOVER_MS);
   if (!lock) return;
   const destination = await openDestination(config, folder);
+  const watch = budget && new (await import('./budget.lazy.js')).BudgetWatch({ sessionId, budget, env, folder });
   try {
     await new Follower({
       sessionId,
@@ -56,6 +57,7 @@ async function followSession(
       lock,
       destination,
       destinationId,
+      watch,
       log,
     }).run();
   } finally {

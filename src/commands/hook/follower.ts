@@ -10,6 +10,7 @@ import { forgetOutage, isOngoing, readOutage, rememberOutage } from '../../state
 import { StateStore } from '../../state/store.js';
 import { findAgentFiles } from '../../transcript/agents/agent-files.js';
 import { locateTranscript } from '../../transcript/sessions/related-sessions.js';
+import type { BudgetWatch } from './budget.lazy.js';
 
 const POLL_MS = 2_000;
 /** A pass holds the session's lock, and a hook may be waiting for it. The next pass sends the rest. */
@@ -39,6 +40,8 @@ interface Followed {
   readonly lock: Lock;
   readonly destination: OpenDestination;
   readonly destinationId: string;
+  /** Undefined if there is no limit. */
+  readonly watch: BudgetWatch | undefined;
   readonly log: Log;
 }
 
@@ -86,6 +89,7 @@ export class Follower {
         isDue = !isDone;
         nextAt = Date.now() + restMs;
       }
+      this.#followed.watch?.look(this.#path, isGrown);
       if (isGone || !lock.isHeld() || Date.now() - grownAt > this.#patienceMs) return;
       await sleep(POLL_MS);
     }

@@ -145,6 +145,7 @@ async function exportEvent(
   const recorded = await recordEvent(run, identity, state);
   const locks = worker ? await takeWorkerLocks(folder, { destination: destinationId, sessionId }, state) : undefined;
   if (worker && !locks) {
+    await watchBudget(run);
     log.debug('left to a worker that is at work', { session: sessionId });
     return;
   }
@@ -154,6 +155,7 @@ async function exportEvent(
   const context = { state, destination, destinationId, env, settingsReader, deadline: health.deadline, log };
   try {
     const isDone = await exportOwnSession(run, identity, recorded, context, locks?.session);
+    await watchBudget(run);
     saveStatusLine(folder, sessionId, () => state.read(sessionId, destinationId));
     health.save();
     // If the server is at fault, the turns of other sessions will not get through either.
@@ -170,6 +172,14 @@ async function exportEvent(
     health.close();
     await destination.close();
   }
+}
+
+/** Nobody waits for a worker. When the session has been exported, its transcript has the whole answer. */
+async function watchBudget({ payload, env, folder, settings: { budget }, worker }: HookRun): Promise<void> {
+  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
+  if (!budget || !worker || !isStop(event)) return;
+  const { BudgetWatch } = await import('./budget.lazy.js');
+  new BudgetWatch({ sessionId, budget, env, folder }).look(path);
 }
 
 /** What the event says. */

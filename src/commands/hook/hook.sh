@@ -64,15 +64,31 @@ hold_back() {
   done
   [ -n "${PATH:-}" ] || export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/bin
 }
-hold_back 2>/dev/null
+
+session=${CLAUDE_CODE_SESSION_ID:-}
 
 # Here it is only looked at: Node sees whether a project has set the variable, which counts for nothing.
-case ${CC_LANGFUSE_STATE_DIR:-} in
-/*) state=$CC_LANGFUSE_STATE_DIR ;;
-*) state=${CLAUDE_CONFIG_DIR:-${HOME:-}/.claude}/state ;;
-esac
-sessions=$state/cc-langfuse_sessions
-session=${CLAUDE_CODE_SESSION_ID:-}
+find_state() {
+  case ${CC_LANGFUSE_STATE_DIR:-} in
+  /*) state=$CC_LANGFUSE_STATE_DIR ;;
+  *) state=${CLAUDE_CONFIG_DIR:-${HOME:-}/.claude}/state ;;
+  esac
+  sessions=$state/cc-langfuse_sessions
+}
+
+# Whether a process in the background has seen that a turn, or the day, has used more than CC_LANGFUSE_BUDGET.
+has_budget_message() {
+  [ -f "$sessions/$session/budget" ] || [ -f "$state/cc-langfuse_budget" ]
+}
+
+# It has run after a tool, and Claude Code waits: normally that is all.
+if [ "$event" = PostToolUse ]; then
+  find_state
+  has_budget_message || exit
+fi
+
+hold_back 2>/dev/null
+find_state
 
 # Prints what a worker has left about the session for Claude Code's status line. Claude Code waits for it, so Node is not started.
 print_status_line() {
@@ -169,6 +185,17 @@ in_background() {
   exit
 }
 
+# Whoever renames the message first shows it.
+show_budget_message() {
+  for file in "$sessions/$session/budget" "$state/cc-langfuse_budget"; do
+    [ -f "$file" ] || continue
+    mv "$file" "$file.$$" 2>/dev/null || continue
+    IFS= read -r message <"$file.$$" && printf '%s\n' "$message"
+    rm -f "$file.$$"
+    return
+  done
+}
+
 # doctor asks which Node is started.
 if [ "$event" = --node ]; then
   find_node
@@ -188,6 +215,20 @@ if [ "$event" = statusline ]; then
   exit
 fi
 
+case ${CLAUDE_CODE_ENTRYPOINT:-} in
+'' | sdk*) is_headless=true ;;
+*) is_headless=${CI:+true} ;;
+esac
+
+# Of a subagent, Claude Code shows nothing.
+if [ "$event" = PostToolUse ]; then
+  case $(cat) in
+  *'"agent_id":"'*) ;;
+  *) [ "$is_headless" = true ] || show_budget_message ;;
+  esac
+  exit
+fi
+
 # The user has typed a command of the plugin and waits for its answer.
 if [ "$event" = UserPromptExpansion ]; then
   find_node
@@ -202,10 +243,11 @@ if [ "${CC_TRACE_TO_LANGFUSE:-${TRACE_TO_LANGFUSE:-}}" != true ]; then
   exit
 fi
 
-case ${CLAUDE_CODE_ENTRYPOINT:-} in
-'' | sdk*) is_headless=true ;;
-*) is_headless=${CI:+true} ;;
-esac
+has_own_notice=
+if [ "$is_headless" != true ]; then
+  # Claude Code reads only one, and at the end of a session nobody reads any.
+  if has_notice; then has_own_notice=true; elif [ "$event" != SessionEnd ]; then show_budget_message; fi
+fi
 
 case $event in
 SessionStart) ;;
@@ -216,5 +258,5 @@ SessionEnd)
 *) [ "${CC_LANGFUSE_WAIT:-}" = 1 ] && in_front ;;
 esac
 
-[ "$is_headless" != true ] && has_notice && in_front
+[ "$has_own_notice" = true ] && in_front
 in_background

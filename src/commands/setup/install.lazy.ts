@@ -73,7 +73,8 @@ and with --yes says how.
                         in each repository) or none. With --scope project or
                         managed, whose files are for everyone, git or none
   --live                send the finished parts of a turn while it runs: one
-                        more hook, and CC_LANGFUSE_LIVE=true
+                        more hook, and CC_LANGFUSE_LIVE=true. If the env block
+                        has CC_LANGFUSE_BUDGET, another one after each tool
   --print               with --scope managed: print these settings, for a system
                         that distributes them, and change nothing
   --secret-key-command <command>
@@ -116,8 +117,8 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const block = envBlock(content);
   const { TRACE_TO_LANGFUSE = 'true' } = block;
   const isLive = request.isLive || block.CC_LANGFUSE_LIVE === 'true';
-  const events = hookSeconds(isLive);
   const live = isLive ? { CC_LANGFUSE_LIVE: 'true' } : {};
+  const events = hookSeconds({ ...block, ...live });
   const plan = (credentials: Partial<Credentials>, user = request.user, rotation: Rotation = {}) => {
     const own = { ...buildVariables(credentials, block), ...buildUserVariables(user, block), ...rotation };
     return planChange(path, (before) =>

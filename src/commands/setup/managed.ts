@@ -78,8 +78,8 @@ export function planManagedUpgrade(isPrinted: boolean, env: NodeJS.ProcessEnv): 
   if (own.length === 0) throw new Error(`${path} starts no cc-langfuse; run: ${ownCommand()} install --scope managed`);
   const isPortable = own.some(({ event, command }) => command === portableCommand(event).command);
   const commandFor = isPortable ? portableCommand : chooseCommands(findProgram(), isPrinted, env);
-  const isLive = envBlock(content).CC_LANGFUSE_LIVE === 'true';
-  return planChange(path, (text) => addToSettings(text, commandFor, {}, hookSeconds(isLive)));
+  const events = hookSeconds(envBlock(content));
+  return planChange(path, (text) => addToSettings(text, commandFor, {}, events));
 }
 
 export function writeManagedUpgrade(change: SettingsChange): void {

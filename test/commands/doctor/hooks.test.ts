@@ -46,6 +46,45 @@ describe('the check of turns that are seen while they run', () => {
   });
 });
 
+describe('the check of limits', () => {
+  const found = async () => (await home.check()).of('budget');
+  const BUDGET = { CC_LANGFUSE_BUDGET: 'turn=5' };
+  const LIVE = { ...BUDGET, CC_LANGFUSE_LIVE: 'true' };
+  const AFTER_TOOLS = hooksOf(COMMAND, { ...TIMEOUTS, PostToolUse: 5 });
+
+  test.each<[string, object, object, string | undefined]>([
+    ['nothing without one', hooksOf(), {}, undefined],
+    [
+      'that the hook does nothing without one',
+      AFTER_TOOLS,
+      {},
+      'a hook after each tool is registered, but CC_LANGFUSE_BUDGET is not set',
+    ],
+    [
+      'when it is said',
+      hooksOf(),
+      BUDGET,
+      'if a limit of CC_LANGFUSE_BUDGET is passed, the next event after the turn says so',
+    ],
+    [
+      'how it is said earlier',
+      hooksOf(),
+      LIVE,
+      'if a limit of CC_LANGFUSE_BUDGET is passed, the end of the turn says so; to say so while it runs: cc-langfuse install --live',
+    ],
+    [
+      'that it is said at once',
+      AFTER_TOOLS,
+      LIVE,
+      'if a limit of CC_LANGFUSE_BUDGET is passed, the turn says so while it runs',
+    ],
+  ])('says %s', async (_, hooks, env, message) => {
+    home.writeSettings({ ...hooks, env });
+    const status = message?.startsWith('a hook') ? 'none' : 'ok';
+    expect(await found()).toEqual(message === undefined ? [] : [{ status, message }]);
+  });
+});
+
 describe('the check of the registered hooks', () => {
   const REGISTERED = `registered in user settings (${FILE})`;
 

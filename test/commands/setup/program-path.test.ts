@@ -13,7 +13,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { buildAbsoluteCommands, buildCommand, findLastingPath } from '../../../src/commands/setup/program-path.js';
-import { findOwnHooks, HOOK_SECONDS, LIVE_HOOK_SECONDS } from '../../../src/config/claude-hooks.js';
+import {
+  BUDGET_HOOK_SECONDS,
+  findOwnHooks,
+  HOOK_SECONDS,
+  LIVE_HOOK_SECONDS,
+} from '../../../src/config/claude-hooks.js';
 
 /** Those of these systems that this machine has. On macOS a command may run in zsh, which people use there. */
 const SHELLS = ([['/bin/sh'], ['/bin/dash'], ['/bin/bash'], ['/bin/busybox', 'sh'], ['/bin/zsh']] as const).filter(
@@ -119,7 +124,7 @@ describe('the command that install registers', () => {
 
   test.each(['linux', 'darwin', 'win32'] as const)('is recognised as its own on %s, for each event', (platform) => {
     for (const claudeVersion of [undefined, '2.1.138', '2.1.139'])
-      for (const event of Object.keys({ ...HOOK_SECONDS, ...LIVE_HOOK_SECONDS })) {
+      for (const event of Object.keys({ ...HOOK_SECONDS, ...LIVE_HOOK_SECONDS, ...BUDGET_HOOK_SECONDS })) {
         const hook = buildCommand(event, { ...start, platform, claudeVersion });
         expect(findOwnHooks({ hooks: { [event]: [{ hooks: [hook] }] } })).toHaveLength(1);
       }

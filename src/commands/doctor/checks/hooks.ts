@@ -4,6 +4,7 @@ import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { ownCommand } from '../../../cli/own-command.js';
 import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
 import {
+  BUDGET_HOOK_SECONDS,
   type CommandHook,
   expandHome,
   findOwnHooks,
@@ -55,6 +56,7 @@ export const HOOK_CHECKS = [
   checkHooksOff,
   checkRegistered,
   checkLive,
+  checkBudget,
   checkHookPrograms,
   checkTimeouts,
   checkRepeated,
@@ -140,6 +142,20 @@ function checkLive({ hooks, plugins, settings }: HookSetup & SettingsInForce): F
   return own
     ? [live.none('its hook is registered, but CC_LANGFUSE_LIVE is not true: turns are sent when they end')]
     : [];
+}
+
+/** When the terminal says that a limit is passed. */
+function checkBudget({ hooks, plugins, settings }: HookSetup & SettingsInForce): Finding[] {
+  const hook = hooks.some(({ event }) => Object.hasOwn(BUDGET_HOOK_SECONDS, event));
+  const budget = about('budget', { ...settings.budget, hook });
+  if (!settings.budget)
+    return hook ? [budget.none('a hook after each tool is registered, but CC_LANGFUSE_BUDGET is not set')] : [];
+  const passed = 'if a limit of CC_LANGFUSE_BUDGET is passed';
+  if (!settings.live) return [budget.ok(`${passed}, the next event after the turn says so`)];
+  if (hook) return [budget.ok(`${passed}, the turn says so while it runs`)];
+  const canRegister = plugins.length === 0 && process.platform !== 'win32';
+  const advice = canRegister ? `; to say so while it runs: ${ownCommand()} install --live` : '';
+  return [budget.ok(`${passed}, the end of the turn says so${advice}`)];
 }
 
 /** Checks each program once, however many events it is registered for. */

@@ -1,0 +1,83 @@
+import { basename } from 'node:path';
+import { findAgentFiles } from '../transcript/agents/agent-files.js';
+import { parseLine } from '../transcript/file/line.js';
+import { listAllLines, withReader } from '../transcript/file/lines.js';
+import { classifyLine } from '../transcript/turns/classify-line.js';
+import { countTokens } from './cost-book.js';
+import { type FindPrices, priceUsed } from './list-prices.js';
+import { type SessionUsage, scanSession, type Use } from './session-usage.js';
+
+/** What some responses cost at list prices. */
+export interface Spending {
+  readonly dollars: number;
+  /** Tokens of models that the list does not have: they are not in the dollars. */
+  readonly unpricedTokens: number;
+}
+
+/** The newest turn of a session. */
+export interface TurnStart {
+  /** The id of its prompt's line. */
+  readonly id: string;
+  readonly at: number;
+  /** The byte at which the prompt begins. */
+  readonly from: number;
+}
+
+const USER = Buffer.from('"type":"user"');
+/** Most lines of users are results, and no prompt has one. */
+const RESULT = Buffer.from('"type":"tool_result"');
+const ASSISTANT = Buffer.from('"type":"assistant"');
+
+/** Finds where the newest turn began, from a byte on; undefined if none began there. Throws if the transcript cannot be read. */
+export function findTurnStart(path: string, from: number): TurnStart | undefined {
+  return withReader(path, (reader) => {
+    reader.moveToLineFrom(from);
+    let start: TurnStart | undefined;
+    // A command begins a turn if the model answers it.
+    let command: TurnStart | undefined;
+    for (const source of listAllLines(reader)) {
+      const { bytes } = source;
+      if (command && bytes.includes(ASSISTANT)) [start, command] = [command, undefined];
+      if (!bytes.includes(USER) || bytes.includes(RESULT)) continue;
+      const line = parseLine(source);
+      if (line?.kind !== 'user' || line.fields.isSidechain) continue;
+      const found = { id: line.fields.uuid ?? `${source.start}`, at: line.at ?? 0, from: source.start };
+      const { role } = classifyLine(line);
+      command = role === 'command' ? found : undefined;
+      if (role === 'prompt') start = found;
+    }
+    return start;
+  });
+}
+
+/** What a turn has used so far: each response once, and those of subagents that have worked meanwhile. */
+export function readTurnSpending(path: string, { at, from }: TurnStart, findPrices: FindPrices): Spending {
+  const agents = findAgentFiles(path).filter(({ changedAt }) => changedAt >= at);
+  const { responses } = scanSession(basename(path, '.jsonl'), path, agents, from);
+  return priceUses(
+    [...responses.values()].filter((use) => !use.isAgent || use.at >= at),
+    findPrices,
+  );
+}
+
+/** What all sessions have used from one moment to another, at list prices. */
+export function sumSpending(
+  sessions: readonly SessionUsage[],
+  from: number,
+  until: number,
+  findPrices: FindPrices,
+): Spending {
+  const uses = sessions.flatMap((session) => session.uses.filter(({ at }) => at >= from && at < until));
+  return priceUses(uses, findPrices);
+}
+
+function priceUses(uses: readonly Use[], findPrices: FindPrices): Spending {
+  let dollars = 0;
+  let unpricedTokens = 0;
+  for (const use of uses) {
+    const prices = findPrices(use);
+    if (prices) dollars += priceUsed(use.used, prices);
+    else unpricedTokens += countTokens(use.used);
+  }
+  return { dollars, unpricedTokens };
+}

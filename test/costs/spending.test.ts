@@ -1,0 +1,67 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { PRICE_TABLE } from '../../src/costs/list-prices.js';
+import { findTurnStart, readTurnSpending } from '../../src/costs/spending.js';
+import { appendLines, assistant, at, ms, toolResult, user } from '../support/lines.js';
+import { recording, transcriptsOf } from '../support/recording.js';
+
+let folder: string;
+let path: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-spending-'));
+  path = join(folder, 'a.jsonl');
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const prompt = (n: number, more: object = {}) => user(`question ${n}`, { uuid: `u${n}`, timestamp: at(n), ...more });
+/** What the newest turn has used, from a byte on. */
+const spend = (transcript: string, from = 0) => {
+  const start = findTurnStart(transcript, from);
+  return start && { turn: start.id, ...readTurnSpending(transcript, start, PRICE_TABLE.findPrices) };
+};
+
+describe('a session of one turn has used what its own account says', () => {
+  test.each(['p-simple', 'p-toolloop', 'p-agentfg', 'p-agentfgnest', 'p-think'])('%s', (name) => {
+    const [transcript = ''] = transcriptsOf(recording(name));
+    const lines = readFileSync(transcript, 'utf8').split('\n');
+    const account = JSON.parse(lines.findLast((line) => line.startsWith('{"type":"cost-state"')) ?? '');
+    const { dollars, unpricedTokens } = spend(transcript) ?? {};
+    expect({ dollars: dollars?.toFixed(9), unpricedTokens }).toEqual({
+      dollars: account.totalCostUSD.toFixed(9),
+      unpricedTokens: 0,
+    });
+  });
+});
+
+describe('the newest turn', () => {
+  test('begins at the last prompt, whatever else users have lines for', () => {
+    appendLines(path, prompt(1), assistant('m1', 'x', { timestamp: at(2) }), prompt(3));
+    const others = [
+      user([toolResult('t1')], { uuid: 'u4', timestamp: at(4) }),
+      user('a reminder', { uuid: 'u5', timestamp: at(5), isMeta: true }),
+      user('look', { uuid: 'u6', timestamp: at(6), isSidechain: true }),
+      user('[Request interrupted by user]', { uuid: 'u7', timestamp: at(7) }),
+    ];
+    appendLines(path, ...others);
+    const from = readFileSync(path, 'utf8').indexOf('{"type":"user","message":{"role":"user","content":"question 3"');
+    expect(findTurnStart(path, 0)).toEqual({ id: 'u3', at: ms(3), from });
+    expect(findTurnStart(path, from)).toEqual({ id: 'u3', at: ms(3), from });
+    expect(findTurnStart(path, from + 1)).toBeUndefined();
+  });
+
+  test('begins at a command only if the model answers it', () => {
+    const command = (name: string, second: number) =>
+      user(`<command-name>/${name}</command-name>`, { uuid: name, timestamp: at(second) });
+    appendLines(path, prompt(1), command('clear', 2), user('<local-command-stdout></local-command-stdout>'));
+    appendLines(path, assistant('m1', 'x', { timestamp: at(3) }));
+    expect(findTurnStart(path, 0)?.id).toBe('u1');
+    appendLines(path, command('review', 4));
+    expect(findTurnStart(path, 0)?.id).toBe('u1');
+    appendLines(path, assistant('m2', 'x', { timestamp: at(5) }));
+    expect(findTurnStart(path, 0)?.id).toBe('review');
+  });
+});

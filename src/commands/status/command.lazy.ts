@@ -9,15 +9,18 @@ export const HELP = `usage: cc-langfuse status [options]
 Shows whether turns of this directory are sent to Langfuse and which setting
 decides that, where they go, the last turn that was sent, with its link, and
 what waits to be sent. It also says how many sessions are not wholly in Langfuse
-and when Claude Code deletes the first of them. It asks no server; cc-langfuse
-doctor does, and suggests fixes. The link needs the project's id, which install
-and backfill ask for.
+and when Claude Code deletes the first of them, and what was used today and
+since Monday, as cost does at the program's own list prices. It asks no server;
+cc-langfuse doctor does, and suggests fixes. The link needs the project's id,
+which install and backfill ask for.
 
   --json       print one JSON document on stdout, and nothing else:
                {version, tracing: {on, message, fix?, problems}, destination?,
                here?: {sessionId, turn?, untraced, strays, muted}, newest?,
                pending: [{sessionId, attempts, reason, since}],
-               unsent?: {sessions, firstDeletedAfter}}
+               cost?: {today, week}, unsent?: {sessions, firstDeletedAfter}}
+               a sum of cost is {dollars, listPriceDollars,
+               tokensWithoutPrice}
                a turn is {sessionId, title, number, at, traceId, url?}
   --exit-code  end with 1 unless all is well, for scripts
   --help

@@ -1,6 +1,8 @@
 import { describeStrays, describeUnsent, describeUntraced, formatMoment, plural, toOneLine } from '../../cli/format.js';
+import { describeCosts } from '../../cli/format-cost.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { cutToWidth, fitColumn, style } from '../../cli/terminal.js';
+import type { Costs } from '../../costs/cost-book.js';
 import { EXPIRING } from '../../export/deletion.js';
 import { formatAge } from '../doctor/checks/sessions.js';
 import { wrapText } from '../doctor/report.js';
@@ -22,6 +24,7 @@ export function formatStatus(status: Status, home: string, now: number): string[
     ['last turn here', describeHere(status, now)],
     ['last of all', describeNewest(status, now)],
     ['pending', describePending(status, now)],
+    ...listSpent(status),
     ...listUnsent(status, now),
   ];
   return rows.flatMap(([label, texts]) =>
@@ -68,13 +71,20 @@ function describePending({ pending }: Status, now: number): string[] {
   return count > 0 ? [...shown, `and ${count} more: ${ownCommand()} sessions --limit all`] : shown;
 }
 
+function listSpent({ spent }: Status): Row[] {
+  if (!spent) return [];
+  return [
+    ['cost', [`today: ${describeCosts(spent.today) || 'nothing'}`, `since Monday: ${describeCosts(spent.week)}`]],
+  ];
+}
+
 function listUnsent({ unsent }: Status, now: number): Row[] {
   if (!unsent) return [];
   return [['only here', [describeUnsent(unsent, unsent.cleanupDays, now), `→ ${ownCommand()} ${EXPIRING}`]]];
 }
 
 /** Times are given as ISO 8601. */
-export function buildJsonStatus({ version, tracing, destination, here, newest, pending, unsent }: Status) {
+export function buildJsonStatus({ version, tracing, destination, here, newest, pending, spent, unsent }: Status) {
   const { isOn: on, ...others } = tracing;
   return {
     version,
@@ -83,8 +93,13 @@ export function buildJsonStatus({ version, tracing, destination, here, newest, p
     here: here && { ...here, turn: here.turn && toJson(here.turn) },
     newest: newest && toJson(newest),
     pending: pending.map(({ since, ...each }) => ({ ...each, since: new Date(since) })),
+    cost: spent && { today: toRecord(spent.today), week: toRecord(spent.week) },
     unsent: unsent && { sessions: unsent.count, firstDeletedAfter: new Date(unsent.firstGoes) },
   };
+}
+
+function toRecord({ dollars, listDollars, unpricedTokens }: Costs) {
+  return { dollars, listPriceDollars: listDollars, tokensWithoutPrice: unpricedTokens };
 }
 
 function toJson({ at, ...turn }: SentTurn) {

@@ -23,6 +23,7 @@ import { readSettingsInForce, SETTING_CHECKS, type SettingsInForce } from '../do
 import type { Finding } from '../doctor/finding.js';
 import { createMask, maskPublicKey, showUrl } from '../doctor/masking.js';
 import { findNewestTurn, findSentTurn, type Goal, type SentTurn } from './last-turn.js';
+import { readSpent, type Spent } from './spent.js';
 
 export interface Status {
   readonly version: string;
@@ -43,6 +44,8 @@ export interface Status {
   /** The newest turn of any session that was sent. */
   readonly newest: SentTurn | undefined;
   readonly pending: readonly Pending[];
+  /** Undefined if nothing was used since Monday. */
+  readonly spent: Spent | undefined;
   /** The sessions that would be lost with their transcripts, which Claude Code deletes after so many days. */
   readonly unsent: (Unsent & { readonly cleanupDays: number }) | undefined;
 }
@@ -100,6 +103,7 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
     here: here && { ...describeHere(here, state, goal), muted: isMuted },
     newest: findNewestTurn(sessions, state, goal),
     pending: listPending(known).map(({ destination: _, ...each }) => each),
+    spent: readSpent(sessions, { claude: claudeFolder(settings.hookEnv), state: folder }, new Date()),
     unsent: unsent && { ...unsent, cleanupDays },
   });
 }

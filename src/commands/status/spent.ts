@@ -1,0 +1,32 @@
+import { addUpCosts, type Costs, listEntries } from '../../costs/cost-book.js';
+import { PRICE_TABLE } from '../../costs/list-prices.js';
+import { readAllUsage } from '../../costs/read-usage.js';
+import type { SessionOverview } from '../../transcript/sessions/overview.js';
+
+/** What sessions cost, in local days. */
+export interface Spent {
+  readonly today: Costs;
+  /** Since Monday. */
+  readonly week: Costs;
+}
+
+/** Adds up what `cost` would say; undefined if nothing was used since Monday. Only sessions that have changed since then are read. */
+export function readSpent(
+  sessions: readonly SessionOverview[],
+  folders: { readonly claude: string; readonly state: string },
+  now: Date,
+): Spent | undefined {
+  const daysSinceMonday = (now.getDay() + 6) % 7;
+  const monday = startOfDay(now, daysSinceMonday);
+  const wanted = sessions.filter(({ changedAt }) => changedAt >= monday).map(({ path }) => path);
+  if (wanted.length === 0) return undefined;
+  const usage = readAllUsage(folders.claude, folders.state, { wanted });
+  const week = listEntries(usage, PRICE_TABLE.findPrices).filter(({ at }) => at >= monday);
+  if (week.length === 0) return undefined;
+  const midnight = startOfDay(now, 0);
+  return { today: addUpCosts(week.filter(({ at }) => at >= midnight)), week: addUpCosts(week) };
+}
+
+function startOfDay(now: Date, daysAgo: number): number {
+  return new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo).getTime();
+}

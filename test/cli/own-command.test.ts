@@ -41,6 +41,7 @@ test('what dashboard, prices and status say to run is what npx can start', async
     here: undefined,
     newest: undefined,
     unsent: undefined,
+    spent: undefined,
     pending,
   };
   const text = formatStatus(status, '/home/me', 0).join('\n');

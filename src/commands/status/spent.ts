@@ -21,7 +21,7 @@ export function readSpent(
   const wanted = sessions.filter(({ changedAt }) => changedAt >= monday).map(({ path }) => path);
   if (wanted.length === 0) return undefined;
   const usage = readAllUsage(folders.claude, folders.state, { wanted });
-  const week = listEntries(usage, PRICE_TABLE.findPrices).filter(({ at }) => at >= monday);
+  const week = listEntries(usage, PRICE_TABLE.findPrices, ({ uses }) => uses).filter(({ at }) => at >= monday);
   if (week.length === 0) return undefined;
   const midnight = startOfDay(now, 0);
   return { today: addUpCosts(week.filter(({ at }) => at >= midnight)), week: addUpCosts(week) };

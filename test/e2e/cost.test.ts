@@ -175,6 +175,37 @@ describe('cost', () => {
     expect(stdout).toMatch(/^tool +dollars +tokens +output +cache read/);
     expect(stdout).toMatch(/^mcp__lab__picture +\$0\.0034 +8,617 +18 +8,462/m);
     expect(stdout).toContain('100% by what the lines of requests say, the rest by how the context grew\n');
+    expect(await json('--by', 'tool')).toMatchObject({ exactTokens: 85_334, total: { tokens: 85_334 } });
+    expect(await json('--by', 'agent')).not.toHaveProperty('exactTokens');
+  });
+
+  test('--top lists what cost 3 times the usual or more, and how many times', async () => {
+    const minute = (n: number) => `2026-10-01T12:0${n}:00.000Z`;
+    // The last turn has six responses.
+    write(1, ...response(1, minute(1)), ...response(2, minute(2)));
+    write(
+      2,
+      ...response(3, minute(1)),
+      ...[4, 5, 6, 7, 8, 9].flatMap((n) => response(n, minute(n)).slice(n === 4 ? 0 : 1)),
+    );
+    write(3, ...response(21, minute(1)));
+    const turns = [
+      dollarsOf(1),
+      dollarsOf(2),
+      dollarsOf(3),
+      dollarsOf(21),
+      [4, 5, 6, 7, 8, 9].map(dollarsOf).reduce((a, b) => a + b),
+    ];
+    const [most = 0, , usual = 0] = turns.toSorted((a, b) => b - a);
+    const { prompts, sessions } = await json('--top');
+    expect(prompts).toMatchObject({ count: 5, usualDollars: expect.closeTo(usual, 9) });
+    const times = Number((most / usual).toFixed(1));
+    expect(prompts.above).toMatchObject([{ prompt: `${sessionIdOf(2)} turn 2`, times }]);
+    expect(sessions).toMatchObject({ count: 3, above: [{ session: sessionIdOf(2) }] });
+    const { stdout } = await cost('--top');
+    expect(stdout).toContain(
+      `5 prompts, usually $${usual.toFixed(4)}\n≈$${most.toFixed(4)}  ${times} ×  00000002 turn 2  2026-10-01 12:04  q\n`,
+    );
   });
 
   test('--by prompt shows the text of each prompt, which is in the transcript only', async () => {

@@ -11,7 +11,7 @@ import type { Priced } from '../../costs/list-prices.js';
 import { readAllUsage } from '../../costs/read-usage.js';
 import type { SessionUsage } from '../../costs/session-usage.js';
 import { renderCheck, toCheckRecord } from './check.js';
-import { groupCosts, needsCauses, parseGrouping } from './grouping.js';
+import { countExact, groupCosts, isByPart, needsCauses, parseGrouping } from './grouping.js';
 import { choosePrices } from './price-source.js';
 import { renderCsv, toRecord } from './records.js';
 import { describeTotal, renderTable } from './table.js';
@@ -113,6 +113,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
       since: since === undefined ? undefined : new Date(from),
       rows: rows.map(({ key, costs }) => ({ [by]: key, ...toRecord(costs) })),
       total: toRecord(total),
+      exactTokens: isByPart(by) ? countExact(entries) : undefined,
       prices: source,
       subscription: basis.isSubscription,
     });

@@ -1,6 +1,6 @@
 import { UsageError } from '../../cli/command-line.js';
 import { formatMoment } from '../../cli/format.js';
-import { addUpCosts, type Costs, type Entry, listEntries, sumDollars } from '../../costs/cost-book.js';
+import { addUpCosts, type Costs, countTokens, type Entry, listEntries, sumDollars } from '../../costs/cost-book.js';
 import type { FindPrices } from '../../costs/list-prices.js';
 import type { PartUse, SessionUsage, TaskUse, Use } from '../../costs/session-usage.js';
 import { originName, readRepositoryConfig } from '../../git/repository.js';
@@ -67,6 +67,16 @@ export function parseGrouping(text: string): GroupName {
 
 export function needsCauses(by: GroupName): boolean {
   return CAUSES.has(by);
+}
+
+export function isByPart(by: GroupName): boolean {
+  return by === 'tool' || by === 'mcp';
+}
+
+/** How many tokens are attributed by what the lines of requests say. */
+export function countExact(entries: readonly Entry[]): number {
+  const exact = entries.filter(({ use }) => use && 'isExact' in use && use.isExact);
+  return exact.reduce((sum, { used }) => sum + countTokens(used), 0);
 }
 
 /** Days in their order; everything else by what it cost, the most expensive first. */

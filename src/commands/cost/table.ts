@@ -2,10 +2,10 @@ import { homedir } from 'node:os';
 import { formatCount, formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { formatCosts, formatDollars } from '../../cli/format-cost.js';
 import { cutToWidth, displayWidth, drawBar, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
-import { addUpCosts, type Costs, countTokens, type Entry, sumDollars } from '../../costs/cost-book.js';
+import { type Costs, countTokens, type Entry, sumDollars } from '../../costs/cost-book.js';
 import { attempt } from '../../shared/attempt.js';
 import { readPromptAt } from '../../transcript/sessions/overview.js';
-import type { Grouped, GroupName, Row } from './grouping.js';
+import { countExact, type Grouped, type GroupName, isByPart, type Row } from './grouping.js';
 
 /** Without a terminal nothing is cut, and a bar has this many columns. */
 const BAR_COLUMNS = 20;
@@ -147,14 +147,12 @@ export function describeTotal(by: GroupName, { entries, rows }: Grouped, total: 
   const { cacheSaved, unknownCacheReads, agentTokens, used, listDollars, unpricedTokens } = total;
   const guessed = entries.some(({ session }) => session.points.some(({ point }) => point.hasDefaultPrice));
   const read = unknownCacheReads > 0 && cacheSaved === 0;
-  const exact = countTokens(addUpCosts(entries.filter(({ use }) => use && 'isExact' in use && use.isExact)).used);
-  const isByPart = by === 'tool' || by === 'mcp';
   const hidden = by === 'prompt' ? rows.length - MOST_PROMPTS : 0;
   return [
     '',
     hidden > 0 ? `and ${plural(hidden, 'prompt')} more: --json lists all` : undefined,
-    isByPart
-      ? `${formatShare(exact, countTokens(used))} by what the lines of requests say, the rest by how the context grew`
+    isByPart(by)
+      ? `${formatShare(countExact(entries), countTokens(used))} by what the lines of requests say, the rest by how the context grew`
       : undefined,
     agentTokens > 0 ? `subagents used ${formatShare(agentTokens, countTokens(used))} of the tokens` : undefined,
     cacheSaved !== 0 ? `the cache saved ≈ ${formatDollars(cacheSaved)}, list price` : undefined,

@@ -137,7 +137,17 @@ describe('without live turns', () => {
     appendLines(pathOf(SESSION), turn(1), answer('m1', 100 * DOLLAR));
     expect([await stop(1, env), await stop(1, env)]).toEqual(['', '']);
     expect(messages()).toEqual([]);
-    expect(existsSync(join(workplace.stateFolder, 'cc-langfuse_costs.json'))).toBe(false);
+    expect(existsSync(join(workplace.stateFolder, 'cc-langfuse_index'))).toBe(false);
+  });
+
+  test('a hook without the launcher, as on Windows, says it, too', async () => {
+    const env = { CC_LANGFUSE_BUDGET: 'turn=5' };
+    await begin(env);
+    appendLines(pathOf(SESSION), turn(1), answer('m1', 6.1 * DOLLAR));
+    await stop(1, env);
+    const said = async () => (await workplace.callHook('Stop', { env })).stdout;
+    expect(JSON.parse(await said())).toEqual({ systemMessage: OF_TURN });
+    expect(await said()).toBe('');
   });
 
   test('a project cannot set a limit', async () => {

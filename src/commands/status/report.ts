@@ -12,6 +12,8 @@ import { isMuteAlone, type Status } from './status.js';
 const LABEL_COLUMNS = 14;
 const TITLE_COLUMNS = 60;
 const PENDING_SHOWN = 5;
+/** Far below a cent, and above the rounding errors of a sum. */
+const DECIMALS = 10;
 
 type Row = readonly [label: string, texts: readonly string[]];
 
@@ -73,9 +75,14 @@ function describePending({ pending }: Status, now: number): string[] {
 
 function listSpent({ spent }: Status): Row[] {
   if (!spent) return [];
-  return [
-    ['cost', [`today: ${describeCosts(spent.today) || 'nothing'}`, `since Monday: ${describeCosts(spent.week)}`]],
-  ];
+  return [['cost', [`today: ${describeSum(spent.today)}`, `since Monday: ${describeSum(spent.week)}`]]];
+}
+
+function describeSum(costs: Costs): string {
+  const { unpricedTokens } = costs;
+  const priced = describeCosts({ ...costs, unpricedTokens: 0 });
+  const unpriced = unpricedTokens > 0 ? `${plural(unpricedTokens, 'token')} without a list price` : '';
+  return [priced, unpriced].filter(Boolean).join('; ') || 'nothing';
 }
 
 function listUnsent({ unsent }: Status, now: number): Row[] {
@@ -99,7 +106,8 @@ export function buildJsonStatus({ version, tracing, destination, here, newest, p
 }
 
 function toRecord({ dollars, listDollars, unpricedTokens }: Costs) {
-  return { dollars, listPriceDollars: listDollars, tokensWithoutPrice: unpricedTokens };
+  const round = (sum: number) => Number(sum.toFixed(DECIMALS));
+  return { dollars: round(dollars), listPriceDollars: round(listDollars), tokensWithoutPrice: unpricedTokens };
 }
 
 function toJson({ at, ...turn }: SentTurn) {

@@ -103,7 +103,7 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
     here: here && { ...describeHere(here, state, goal), muted: isMuted },
     newest: findNewestTurn(sessions, state, goal),
     pending: listPending(known).map(({ destination: _, ...each }) => each),
-    spent: readSpent(sessions, { claude: claudeFolder(settings.hookEnv), state: folder }, new Date()),
+    spent: readSpent(sessions, { claude: claudeFolder(settings.hookEnv), state: folder }, index, new Date()),
     unsent: unsent && { ...unsent, cleanupDays },
   });
 }

@@ -22,7 +22,8 @@ import { SessionIndex } from '../../transcript/sessions/session-index.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 import { choosePrices } from '../cost/price-source.js';
 import { ranInRepository } from './here.js';
-import { type Match, searchSession } from './text-search.js';
+import { SearchProgress } from './search-progress.js';
+import { type Match, TextSearch } from './text-search.js';
 
 export const HELP = `usage: cc-langfuse sessions [options]
 
@@ -209,18 +210,24 @@ function toJson({ session, turns, cost, state, reason, goes }: Listed) {
 
 async function printMatches(sessions: readonly SessionOverview[], text: string, redact: Redact, isJson = false) {
   const found: Match[] = [];
+  const search = new TextSearch(text, redact);
+  const progress = isJson ? undefined : new SearchProgress(sessions);
   let count = 0;
   for (const session of sessions) {
     try {
-      for (const match of searchSession(session, text, redact)) {
+      for (const match of search.search(session)) {
         count += 1;
+        progress?.clear();
         if (isJson) found.push(match);
         else await printStdout(formatMatch(match, text));
       }
     } catch (error) {
+      progress?.clear();
       printStderr(`${session.path} cannot be read: ${(error as Error).message}`);
     }
+    progress?.add(session);
   }
+  progress?.clear();
   if (isJson) await printJson(found.map(({ at, ...match }) => ({ ...match, at: new Date(at) })));
   else if (count === 0) printStderr('nothing contains that text');
 }

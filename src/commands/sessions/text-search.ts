@@ -1,10 +1,19 @@
+import { dirname } from 'node:path';
 import { sanitizeValue } from '../../observations/content/sanitize.js';
 import { REDACTED } from '../../observations/redaction/mark.js';
 import type { Redact } from '../../observations/redaction/redact.js';
-import { findAgentFiles, findLegacyAgentFiles, readAgent } from '../../transcript/agents/agent-files.js';
+import { attempt } from '../../shared/attempt.js';
+import {
+  type AgentFile,
+  AgentFolders,
+  findAgentFiles,
+  findLegacyAgentFiles,
+  readAgent,
+} from '../../transcript/agents/agent-files.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 import type { Response, Turn } from '../../transcript/turns/turn.js';
+import { containsText, listTexts, TextFilter } from './text-filter.js';
 
 /** A prompt, an answer, or a tool call whose input or output contains the text. */
 export interface Match {
@@ -21,24 +30,45 @@ interface Passage extends Pick<Match, 'at' | 'kind' | 'tool'> {
   readonly content: unknown;
 }
 
-/** Searches a session and its subagents; upper and lower case are the same. */
-export function* searchSession(session: SessionOverview, text: string, redact: Redact): Generator<Match> {
-  const wanted = text.toLowerCase();
-  for (const { content, ...passage } of listPassages(session)) {
-    const line = findLine(content, wanted, redact);
-    if (line !== undefined) yield { sessionId: session.sessionId, ...passage, line };
-  }
-}
+/** Searches sessions for a text; upper and lower case are the same. */
+export class TextSearch {
+  readonly #wanted: string;
+  readonly #filter: Pick<TextFilter, 'mayContain'>;
+  readonly #redact: Redact;
+  readonly #folders = new AgentFolders();
 
-/** A subagent's prompts are inputs of the calls that start and continue it, so they are not searched again. */
-function* listPassages({ path, sessionId }: SessionOverview): Generator<Passage> {
-  for (const turn of readAllTurns(path, 'main', sessionId)) {
-    yield* listPrompts(turn);
-    yield* turn.responses.flatMap(listOutput);
-    for (const { turns } of turn.sidechains) yield* turns.flatMap(({ responses }) => responses.flatMap(listOutput));
+  constructor(text: string, redact: Redact, filter: Pick<TextFilter, 'mayContain'> = new TextFilter(text)) {
+    this.#wanted = text.toLowerCase();
+    this.#filter = filter;
+    this.#redact = redact;
   }
-  for (const file of [...findAgentFiles(path), ...findLegacyAgentFiles(path, sessionId)])
-    for (const { responses } of readAgent(file)?.turns ?? []) yield* responses.flatMap(listOutput);
+
+  /** Searches a session and its subagents. */
+  *search(session: SessionOverview): Generator<Match> {
+    for (const { content, ...passage } of this.#listPassages(session)) {
+      const line = findLine(content, this.#wanted, this.#redact);
+      if (line !== undefined) yield { sessionId: session.sessionId, ...passage, line };
+    }
+  }
+
+  /** A subagent's prompts are inputs of the calls that start and continue it, so they are not searched again. */
+  *#listPassages(session: SessionOverview): Generator<Passage> {
+    const { path, sessionId } = session;
+    if (this.#filter.mayContain(path))
+      for (const turn of readAllTurns(path, 'main', sessionId)) {
+        yield* listPrompts(turn);
+        yield* turn.responses.flatMap(listOutput);
+        for (const { turns } of turn.sidechains) yield* turns.flatMap(({ responses }) => responses.flatMap(listOutput));
+      }
+    for (const file of this.#listAgents(session))
+      if (file.parts.some((part) => attempt(() => this.#filter.mayContain(part.path)) ?? true))
+        for (const { responses } of readAgent(file)?.turns ?? []) yield* responses.flatMap(listOutput);
+  }
+
+  #listAgents({ path, sessionId }: SessionOverview): AgentFile[] {
+    const own = findAgentFiles(path);
+    return this.#folders.hasLegacyFiles(dirname(path)) ? [...own, ...findLegacyAgentFiles(path, sessionId)] : own;
+  }
 }
 
 /** The prompts of a turn, and the messages that were typed while Claude worked. */
@@ -62,14 +92,8 @@ function listOutput({ firstBlockAt, blocks, calls }: Response): Passage[] {
 
 /** Searches the unredacted text, and returns the redacted line. If redaction removed the match, returns its mark. */
 function findLine(content: unknown, wanted: string, redact: Redact): string | undefined {
-  if (![...listTexts(content)].some((text) => text.toLowerCase().includes(wanted))) return undefined;
+  if (!containsText(content, wanted)) return undefined;
   const redacted = sanitizeValue(content, redact).value;
-  const lines = [...listTexts(redacted)].flatMap((text) => text.split('\n'));
+  const lines = listTexts(redacted).flatMap((text) => text.split('\n'));
   return (lines.find((line) => line.toLowerCase().includes(wanted)) ?? REDACTED).trim();
-}
-
-function* listTexts(value: unknown): Generator<string> {
-  if (typeof value === 'string') yield value;
-  else if (typeof value === 'number') yield String(value);
-  else if (typeof value === 'object' && value !== null) for (const item of Object.values(value)) yield* listTexts(item);
 }

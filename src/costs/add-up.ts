@@ -1,5 +1,5 @@
 import { OWN_PARTS } from './causes/parts.js';
-import { NO_CAUSE, type ResponseCause, type SessionCauses } from './causes/read-causes.js';
+import { NO_CAUSE, type ResponseCause, type SessionCauses, UNNAMED_AGENT } from './causes/read-causes.js';
 import {
   ADVISOR,
   addUsed,
@@ -27,7 +27,7 @@ export function addUpResponses(
   if (!causes) return usage;
   const tasks = own.map(([id, use]) => {
     const { agent, skill, command, turn } = findCause(id, causes);
-    return { ...use, agent, skill, command, turn };
+    return { ...use, agent: agent || (use.isAgent ? UNNAMED_AGENT : ''), skill, command, turn };
   });
   const parts = own.flatMap(([id, use]) => splitIntoParts(id, use, causes));
   return { ...usage, causes: { tasks: addUpUses(tasks), parts: addUpUses(parts), prompts: causes.prompts } };

@@ -2,8 +2,9 @@ import { nameModel } from '../observations/build/model-name.js';
 import { countUsage } from '../observations/build/usage.js';
 import { attempt } from '../shared/attempt.js';
 import type { AgentFile } from '../transcript/agents/agent-files.js';
-import { type AssistantLine, parseLine, type UserLine } from '../transcript/file/line.js';
+import { type AssistantLine, parseLine, parseProgress, type UserLine } from '../transcript/file/line.js';
 import { listAllLines, withReader } from '../transcript/file/lines.js';
+import type { SourceLine } from '../transcript/file/reader.js';
 import type { TokenCounts } from '../transcript/file/schema.js';
 import { listAdvisorUses, TOKEN_KINDS, type TokenKind } from '../transcript/file/token-kinds.js';
 import { type AccountPoint, parseAccountPoint } from '../transcript/sessions/cost-account.js';
@@ -154,6 +155,7 @@ class Scan {
           const line = parseLine(source);
           if (line?.kind === 'user') this.#addUserLine(line);
           if (line?.kind === 'assistant') this.#addMainLine(line);
+          if (line?.kind === 'other' && line.type === 'progress') this.#addProgress(source);
         }
       }
     });
@@ -222,6 +224,12 @@ class Scan {
     if (origin !== undefined && origin !== this.#sessionId) this.#parent = origin;
     else this.#ownFrom ??= at;
     for (const id of this.#addResponse(line, line.fields.isSidechain ?? false)) this.#afterAccount.add(id);
+  }
+
+  /** The agent's own file has more of it, but may be gone. */
+  #addProgress(source: SourceLine): void {
+    const line = parseProgress(source);
+    if (line) this.#addResponse(line, true);
   }
 
   /** Adds what a line says that its response used, and the advisors that it asked. Returns the ids of what is new. */

@@ -100,6 +100,32 @@ test('what an advisor used counts once, as that of its own model, as in the expo
   }
 });
 
+test('what a subagent used whose file is gone counts by what the main thread repeats of it, and otherwise by its file', () => {
+  const path = join(state, 'projects', '-work', `${SESSION}.jsonl`);
+  const usage = (output: number) => ({ input_tokens: 100, output_tokens: output });
+  const answer = (id: string, output: number) => {
+    const line = assistant(id, 'working', { timestamp: at(2) }) as { message: object };
+    return { ...line, message: { ...line.message, usage: usage(output) } };
+  };
+  const progress = (id: string, output: number) => ({
+    type: 'progress',
+    data: { type: 'agent_progress', agentId: 'a1', message: answer(id, output) },
+    timestamp: at(2),
+  });
+  appendLines(
+    path,
+    user('go', { uuid: 'u1', timestamp: at(1) }),
+    progress('m1', 1),
+    progress('m1', 5),
+    progress('m2', 1),
+  );
+  appendLines(join(path.replace(/\.jsonl$/, ''), 'subagents', 'agent-a2.jsonl'), answer('m2', 50));
+  const { used, agentTokens } = addUpCosts(listEntries(readAllUsage(state, state), findPrices, ({ uses }) => uses));
+  expect({ used, agentTokens }).toMatchObject({ used: { input: 200, output: 55 }, agentTokens: 255 });
+  const [session] = readAllUsage(state, state, { withCauses: true });
+  expect(session?.causes?.tasks.map(({ agent }) => agent)).toEqual(['(agent)']);
+});
+
 test.each(['q-twop', 'q-twoterm'])(
   'of two processes in the session of %s, the accounts add up to its tokens',
   (name) => {

@@ -154,7 +154,8 @@ class CauseReader implements SessionCauses {
   }
 }
 
-const UNNAMED_AGENT = '(agent)';
+/** An agent of which no file says the type. */
+export const UNNAMED_AGENT = '(agent)';
 
 function findCommand({ context: { trigger }, prompts: [{ content }] }: Turn): string {
   return (trigger === 'command' && /^\/(\S+)/.exec(content)?.[1]) || '';

@@ -74,6 +74,14 @@ function parseFields(value: Record<string, unknown>, location: LineLocation): Li
   }
 }
 
+/** A line of the main thread in which a version of 2.1 has repeated what a subagent answered: that answer. */
+export function parseProgress({ number, start, end, bytes }: SourceLine): AssistantLine | undefined {
+  const value = parseJson(bytes.toString('utf8'));
+  const { message } = isRecord(value) && value.type === 'progress' && isRecord(value.data) ? value.data : {};
+  const line = isRecord(message) ? parseFields(message, { number, start, end }) : undefined;
+  return line?.kind === 'assistant' ? line : undefined;
+}
+
 // Langfuse takes times as 64-bit nanoseconds: a date before 1970 or after 2500 does not fit.
 const LATEST_TIME_MS = Date.UTC(2500, 0);
 

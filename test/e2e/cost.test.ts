@@ -290,6 +290,8 @@ describe('cost', () => {
     [['--json', '--csv'], '--json and --csv: choose one of them'],
     [['--check', '--csv'], '--check and --csv: choose one of them'],
     [['--check', '--by', 'day'], '--check and --by: choose one of them'],
+    [['--top', '--check'], '--top and --check: choose one of them'],
+    [['--top', '--by', 'day'], '--top and --by: choose one of them'],
     [['--since', 'x'], '--since x: expected 30m, 12h, 7d, 2w or 2026-11-01'],
     [['x'], 'x: cost takes no operands; see cost --help'],
   ])('refuses %j in one line with exit code 2', async (args, message) => {

@@ -55,13 +55,14 @@ const OPTIONS = {
   csv: { type: 'boolean' },
 } as const;
 
-/** What is shown, and in which form if that has only one. */
-const VIEWS = ['top', 'check', 'by', 'csv'] as const;
+/** What can be shown instead of sums. */
+const OTHER_VIEWS = ['top', 'check'] as const;
 
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
   const values = parseOptions('cost', args, OPTIONS);
   if (values.json && values.csv) throw new UsageError('--json and --csv: choose one of them');
-  const [view, another] = VIEWS.filter((name) => values[name] !== undefined);
+  const view = OTHER_VIEWS.find((name) => values[name]);
+  const another = (['check', 'by', 'csv'] as const).find((name) => name !== view && values[name] !== undefined);
   if (view && another) throw new UsageError(`--${view} and --${another}: choose one of them`);
   const by = parseGrouping(values.by ?? 'day');
   const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, Date.now());

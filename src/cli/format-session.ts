@@ -35,6 +35,7 @@ type Facts = { readonly [fact in Fact]: string };
 const LESS_IMPORTANT: readonly Fact[] = ['model', 'size', 'count', 'duration'];
 
 function fitFacts(facts: Facts, width: number): string {
+  if (!Number.isFinite(width)) return joinFacts(facts, []);
   for (const [count] of [...LESS_IMPORTANT, ''].entries()) {
     const text = joinFacts(facts, LESS_IMPORTANT.slice(0, count));
     if (displayWidth(text) <= width) return text;

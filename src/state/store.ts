@@ -4,7 +4,6 @@ import { isDeepStrictEqual } from 'node:util';
 import writeFileAtomic from 'write-file-atomic';
 import { replaceOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
-import { identifyFile } from '../shared/file-identity.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { readOwnFile } from '../shared/read-file.js';
 import { type Checkpoint, readCheckpoints, writeCheckpoints } from './checkpoints.js';
@@ -130,11 +129,10 @@ export class StateStore {
   identify(sessionId: string, destination: string | undefined): string | undefined {
     if (this.#findSeed(sessionId)) return undefined;
     const destinations = destination === undefined ? this.#listDestinations(sessionId) : [destination];
-    const paths = destinations.map((each) => this.#progressPath(sessionId, each));
-    const files = [join(this.#sessionFolder(sessionId), SESSION_FILE), ...paths].map((path) =>
-      statSync(path, { bigint: true, throwIfNoEntry: false }),
-    );
-    return files.map((status) => (status ? identifyFile(status) : 'none')).join(' ');
+    const names = [SESSION_FILE, ...destinations.map((each) => `${each}.json`)];
+    const folder = this.#sessionFolder(sessionId);
+    const files = names.map((name) => statSync(join(folder, name), { throwIfNoEntry: false }));
+    return files.map((status) => (status ? `${status.ino} ${status.size} ${status.mtimeMs}` : '-')).join(' ');
   }
 
   /** Returns all sessions; those that cannot be read are passed to `onUnreadable`. */

@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
+import { parseJson } from '../../shared/json.js';
 import { describeMedia } from '../file/content.js';
 import { parseLine, type UserLine } from '../file/line.js';
 import { parseLines, withReader } from '../file/lines.js';
@@ -53,7 +54,7 @@ const VERSION = '1';
 /** What is remembered of a transcript: nothing that was said, so only the place of its title. */
 interface Remembered {
   readonly overview?: Omit<SessionOverview, 'title'> | undefined;
-  readonly title?: Omit<Title, 'text'> | undefined;
+  readonly title?: Place | undefined;
 }
 
 /** The same, but a file that has not changed is not read again until its title is asked for. */
@@ -62,7 +63,7 @@ export function recallOverview(path: string, index: SessionIndex): SessionOvervi
   const known = index.read<Remembered>(path, 'overview', key);
   if (!known) {
     const { overview, title } = readEnds(path);
-    index.write(path, 'overview', key, { overview, title: title && { start: title.start, end: title.end } });
+    index.write(path, 'overview', key, { overview, title: title?.place });
     return overview && { ...overview, title: title?.text };
   }
   const { overview, title } = known;
@@ -108,15 +109,25 @@ function readEnds(path: string): { overview?: Omit<SessionOverview, 'title'>; ti
       version: prompt?.fields.version,
     };
     const title = TITLE_KINDS.map((kind) => titles[kind]).find((each) => each !== undefined);
-    return { overview, title: title ?? (prompt && { ...prompt.location, text: describePrompt(prompt) }) };
+    return { overview, title: title ?? beginning.promptTitle };
   });
 }
 
-function readTitleAt(path: string, { start, end }: Omit<Title, 'text'>): string | undefined {
+function readTitleAt(path: string, { start, end }: Place): string | undefined {
   const bytes = withReader(path, (reader) => reader.readBytes({ start, end }));
+  const value = parseJson(bytes.toString('utf8'));
+  if (typeof value === 'string') return value;
   const line = parseLine({ number: 0, start, end, bytes });
   if (line?.kind === 'user') return describePrompt(line);
   return line?.kind === 'other' ? readTitle(line) : undefined;
+}
+
+/** Most titles are a string of their line, which is faster to read than the line. */
+function placeTitle(text: string, { start, bytes }: EndLine): Title {
+  const json = Buffer.from(JSON.stringify(text));
+  const at = bytes.indexOf(json);
+  const place = at < 0 ? { start, end: start + bytes.length } : { start: start + at, end: start + at + json.length };
+  return { text, place };
 }
 
 function describePrompt(line: UserLine): string {
@@ -158,11 +169,16 @@ export function readPromptAt(
   });
 }
 
-/** The title of a session, and the line that has it. */
-interface Title {
-  readonly text: string;
+/** Bytes of a file. */
+interface Place {
   readonly start: number;
   readonly end: number;
+}
+
+/** The title of a session, and where it is: a JSON string, or the line that it is read from. */
+interface Title {
+  readonly text: string;
+  readonly place: Place;
 }
 
 /** A line of one end of a file, and its first byte. */
@@ -179,6 +195,7 @@ interface Findings {
   cwd?: string | undefined;
   sessionId?: string | undefined;
   prompt?: UserLine;
+  promptTitle?: Title;
   titles: { [kind in TitleKind]?: Title | undefined };
 }
 
@@ -225,7 +242,8 @@ const LETTER_T = 't'.charCodeAt(0);
  * something new are parsed; the others are recognized by their first bytes. (Measured: this takes about as long as reading
  * the bytes; parsing every line takes fifteen times as long.)
  */
-function scanLine({ start, bytes }: EndLine, isEnough: boolean, found: Findings): void {
+function scanLine(source: EndLine, isEnough: boolean, found: Findings): void {
+  const { start, bytes } = source;
   const startsWithType = bytes['{"'.length] === LETTER_T;
   if (isEnough && !startsWithType) return;
   const head = startsWithType ? bytes.toString('latin1', 0, TYPE_BYTES) : '';
@@ -238,13 +256,15 @@ function scanLine({ start, bytes }: EndLine, isEnough: boolean, found: Findings)
   if (!line || line.kind === 'unreadable' || line.kind === 'request') return;
   if (titleKind && line.kind === 'other') {
     const text = readTitle(line);
-    found.titles[titleKind] ??= text === undefined ? undefined : { text, start, end };
+    found.titles[titleKind] ??= text === undefined ? undefined : placeTitle(text, source);
   }
   found.at ??= line.at;
   found.cwd ??= line.fields.cwd;
   found.sessionId ??= line.fields.sessionId;
   found.isTranscript ||= found.sessionId !== undefined || line.kind === 'user' || line.kind === 'assistant';
-  if (line.kind === 'user' && classifyLine(line).role === 'prompt') found.prompt ??= line;
+  if (found.prompt || line.kind !== 'user' || classifyLine(line).role !== 'prompt') return;
+  found.prompt = line;
+  found.promptTitle = placeTitle(describePrompt(line), source);
 }
 
 const ANSWER_HEAD_BYTES = 800;

@@ -77,7 +77,7 @@ export class SessionStates {
   #findFacts(session: SessionOverview): Facts {
     const { sessionId, path } = session;
     const section = `state ${this.#destination ?? ''}` as const;
-    const ofEntry = this.#store.identify(sessionId, this.#destination);
+    const ofEntry = attempt(() => this.#store.identify(sessionId, this.#destination));
     const key = `${VERSION} ${this.#index.identify(path)} ${ofEntry}`;
     const originals = new Originals(path);
     const known = ofEntry === undefined ? undefined : this.#index.read<Remembered>(path, section, key);

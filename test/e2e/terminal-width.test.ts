@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import table from '../../src/costs/price-table.json' with { type: 'json' };
 import { account, accountLine, variedCounts } from '../support/cost-account.js';
 import { sessionIdOf, writeSession } from '../support/generated.js';
 import { appendLines, assistant, user } from '../support/lines.js';
@@ -63,7 +64,8 @@ describe('a terminal', () => {
       '00000001  2026-10-01 12:00  /home/…  $0.0047  18,180     120',
       'total                                $0.0047  18,180     120',
       '',
-      '18,000 tokens were read from the cache; what that saved is …',
+      'the cache saved ≈ $0.0810, list price',
+      `prices: list of ${table.date} (Anthropic)`,
     ]);
   });
 });

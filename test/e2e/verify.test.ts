@@ -183,7 +183,7 @@ describe('verify reports', () => {
     const { exitCode, stdout } = await verify();
     expect(exitCode).toBe(1);
     expect(stdout.trimEnd().split('\n')).toEqual([
-      `${SESSION} "question 1": 3 of 4 responses and 1 of 2 calls of 2 turns are in Langfuse, $0.0038`,
+      `${SESSION} "question 1": 3 of 4 responses and 1 of 2 calls of 2 turns are in Langfuse, $0.0037`,
       `  ✗ missing: 1 response and 1 call of turn 1 (ids ${lost.join(' and ')})`,
       `  → cc-langfuse backfill --force --include-open ${SESSION}`,
     ]);

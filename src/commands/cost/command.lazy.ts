@@ -1,4 +1,5 @@
 import { errorReason, parseOptions, parsePointInTime, UsageError } from '../../cli/command-line.js';
+import { saveMemory } from '../../cli/save-memory.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
@@ -75,6 +76,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     printStderr(`${path} cannot be read (${errorReason(error)}): the sums leave it out`);
     exitCode = 1;
   };
+  saveMemory();
   const sessions = readAllUsage(claudeFolder(env), stateFolder(env), {
     onUnreadable,
     withCauses: values.top || needsCauses(by),

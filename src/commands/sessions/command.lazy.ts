@@ -3,6 +3,7 @@ import { describeStrays, describeUnsent, describeUntraced, formatMoment, toOneLi
 import { describeCosts } from '../../cli/format-cost.js';
 import { formatSession } from '../../cli/format-session.js';
 import { ownCommand } from '../../cli/own-command.js';
+import { saveMemory } from '../../cli/save-memory.js';
 import { selectSessions } from '../../cli/session-selection.js';
 import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
@@ -81,6 +82,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const { env } = await readCommandSettings(processEnv, process.cwd());
   const settings = await readSettings(env);
 
+  saveMemory();
   const index = new SessionIndex(stateFolder(env));
   const selection = { named: [], project: undefined, since, exclude: [] };
   const found = selectSessions(selection, claudeFolder(env), undefined, index);

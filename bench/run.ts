@@ -6,6 +6,7 @@ import { hasTmux } from '../test/real/terminal.js';
 import { benchBackfill, benchList, benchUnchanged } from './backfill-bench.js';
 import { benchBytes } from './bytes-bench.js';
 import { timeHangingServer, timePrint, timeStream, timeTerminalTurn, type Waits } from './claude-code-bench.js';
+import { benchHistory } from './history-bench.js';
 import {
   BARE_NODE,
   benchArrival,
@@ -139,6 +140,17 @@ row(
   ms('reading both ends of each file', list.minimal),
 );
 sink.stop();
+
+const past = await benchHistory(isShort ? 200 : 1_000, isShort ? 3 : 7);
+const pastName = `of ${(past.bytes / 1_000_000).toFixed(0)} MB`;
+const allBytes = ms('reading the same bytes', past.read);
+row(`cost ${pastName}, first`, past.costFirst / past.read, '×', 1.2, allBytes, 15);
+row(`sessions ${pastName}, first`, past.sessionsFirst / past.read, '×', 1.2, allBytes, 15);
+row(`cost ${pastName}, again`, past.cost / past.stats, '×', undefined, ms('looking at each file', past.stats));
+row(`sessions ${pastName}, again`, past.sessions / past.cost, '×', 1.2, ms('cost', past.cost), 1.5);
+const searchSpeed = `${(past.bytes / 1_000 / past.search).toFixed(0)} MB/s`;
+row(`search ${pastName}, no match`, past.search / past.read, '×', undefined, `${searchSpeed}; ${allBytes}`);
+row('most memory of these', past.rssMB, 'MB', 150);
 
 const sent = await benchBytes();
 // Bytes are counted, so a busy machine changes nothing.

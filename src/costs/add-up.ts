@@ -29,12 +29,20 @@ export function addUpResponses(
     const { agent, skill, command, turn } = findCause(id, causes);
     return { ...use, agent: agent || (use.isAgent ? UNNAMED_AGENT : ''), skill, command, turn };
   });
-  const parts = own.flatMap(([id, use]) => splitIntoParts(id, use, causes));
-  return { ...usage, causes: { tasks: addUpUses(tasks), parts: addUpUses(parts), prompts: causes.prompts } };
+  const parts = addUpUses(listParts(own, causes));
+  return { ...usage, causes: { tasks: addUpUses(tasks), parts, prompts: causes.prompts } };
+}
+
+/** One after the other: all together are many times as many as the responses. */
+function* listParts(
+  responses: readonly (readonly [id: string, use: Use])[],
+  causes: SessionCauses,
+): Generator<PartUse> {
+  for (const [id, use] of responses) yield* splitIntoParts(id, use, causes);
 }
 
 /** Adds up what differs in nothing but its counts and, within a period, its time. */
-function addUpUses<T extends Use>(all: readonly T[]): T[] {
+function addUpUses<T extends Use>(all: Iterable<T>): T[] {
   const sums = new Map<string, T>();
   for (const use of all) {
     const { at, used: _, ...others } = use;
@@ -54,7 +62,7 @@ function splitIntoParts(id: string, use: Use, causes: SessionCauses): PartUse[] 
   const { shares, isExact } = findCause(id, causes);
   const isAdvice = id.includes(ADVISOR);
   const parts = new Map<string, { [kind in UsedKind]?: number }>();
-  for (const kind of USED_KINDS) {
+  for (const kind of USED_KINDS.filter((each) => use.used[each] > 0)) {
     const weights = isAdvice ? [] : listWeights(shares, kind);
     const rest = isAdvice ? OWN_PARTS.advisor : REST[kind];
     const known = weights.length > 0 ? weights : [{ name: rest, weight: 1 }];

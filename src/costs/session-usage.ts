@@ -116,7 +116,9 @@ export function addUsed(a: Used, b: Used): Used {
 }
 
 export function mapUsed<T>(change: (kind: UsedKind) => T): { readonly [kind in UsedKind]: T } {
-  return Object.fromEntries(USED_KINDS.map((kind) => [kind, change(kind)])) as { readonly [kind in UsedKind]: T };
+  const changed: { [kind in UsedKind]?: T } = {};
+  for (const kind of USED_KINDS) changed[kind] = change(kind);
+  return changed as { readonly [kind in UsedKind]: T };
 }
 
 /** What the id of an advisor has after that of the response. */

@@ -24,6 +24,9 @@ const KIND_OF_FIELD = {
   ephemeral_1h_input_tokens: 'input_cache_creation_1h',
 } as const satisfies { readonly [field in TokenField]: string };
 
+/** Thousands of responses are read one after the other. */
+const FIELDS = Object.entries(KIND_OF_FIELD) as readonly (readonly [TokenField, TokenKind])[];
+
 export type TokenKind = (typeof KIND_OF_FIELD)[TokenField];
 export const TOKEN_KINDS: readonly TokenKind[] = Object.values(KIND_OF_FIELD);
 
@@ -50,13 +53,14 @@ export function sortTokens({ cache_creation: split = {}, ...counts }: TokenCount
 } {
   const { cache_creation_input_tokens: written, ...unsplit } = counts;
   const splitSum = Object.values(split).reduce<number>((sum, tokens = 0) => sum + tokens, 0);
-  const fields = splitSum > 0 || !written ? { ...unsplit, ...split } : counts;
-  return Object.fromEntries(
-    Object.entries(KIND_OF_FIELD).flatMap(([field, kind]) => {
-      const tokens = fields[field as keyof typeof fields];
-      return tokens === undefined ? [] : [[kind, tokens]];
-    }),
-  );
+  const fields: { readonly [field in TokenField]?: number | undefined } =
+    splitSum > 0 || !written ? { ...unsplit, ...split } : counts;
+  const sorted: { [kind in TokenKind]?: number } = {};
+  for (const [field, kind] of FIELDS) {
+    const tokens = fields[field];
+    if (tokens !== undefined) sorted[kind] = tokens;
+  }
+  return sorted;
 }
 
 /** What each advisor used that a response asked. The response's own tokens do not include it. It runs where the response does. */

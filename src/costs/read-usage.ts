@@ -29,6 +29,8 @@ interface Reading {
   readonly wanted?: readonly string[];
   readonly onUnreadable?: (path: string, error: unknown) => void;
   readonly index?: SessionIndex;
+  /** Is called after each transcript with how many have been looked at, and how many there are. */
+  readonly onRead?: (done: number, all: number) => void;
   /** Whether to find out what caused each use. The first time, this takes four times as long. */
   readonly withCauses?: boolean;
 }
@@ -37,15 +39,18 @@ interface Reading {
 export function readAllUsage(
   claudeFolder: string,
   stateFolder: string,
-  { wanted, onUnreadable = () => {}, index = new SessionIndex(stateFolder), withCauses = false }: Reading = {},
+  { wanted, onUnreadable = () => {}, index = new SessionIndex(stateFolder), onRead, withCauses = false }: Reading = {},
 ): SessionUsage[] {
   const remembered = wanted ? [...index.readAll<Relations>('relations')] : [];
   const byPrompt = groupBy(remembered, ([, { firstPrompt }]) => firstPrompt);
   const sessions: KnownSession[] = [];
   const legacy = new AgentFolders();
   const queue = new Set(wanted ?? listTranscripts(claudeFolder, onUnreadable));
+  let done = 0;
   // It grows meanwhile.
   for (const transcript of queue) {
+    onRead?.(done, queue.size);
+    done += 1;
     try {
       const session = readSession(transcript, legacy, index, withCauses);
       sessions.push(session);

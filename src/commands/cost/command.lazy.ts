@@ -1,4 +1,5 @@
 import { errorReason, parseOptions, parsePointInTime, UsageError } from '../../cli/command-line.js';
+import { ProgressLine } from '../../cli/progress-line.js';
 import { saveMemory } from '../../cli/save-memory.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
@@ -70,7 +71,9 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const { env } = await readCommandSettings(shell, process.cwd());
   const from = since === undefined ? 0 : Math.floor(since / PERIOD_MS) * PERIOD_MS;
   let exitCode = 0;
+  const progress = new ProgressLine();
   const onUnreadable = (path: string, error: unknown) => {
+    progress.clear();
     // Without projects there is nothing to read, and Claude Code deletes old transcripts.
     if (errorReason(error) === 'ENOENT') return;
     printStderr(`${path} cannot be read (${errorReason(error)}): the sums leave it out`);
@@ -79,8 +82,10 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   saveMemory();
   const sessions = readAllUsage(claudeFolder(env), stateFolder(env), {
     onUnreadable,
+    onRead: progress.showRead('transcripts'),
     withCauses: values.top || needsCauses(by),
   });
+  progress.clear();
   const prices = await choosePrices(sessions, env, values.check);
   const source = prices.describe(listPriced(sessions, values.check).filter(({ at }) => at >= from));
   if (values.check) {

@@ -1,6 +1,7 @@
 import { parseOptions, UsageError } from '../../cli/command-line.js';
 import { plural, toOneLine } from '../../cli/format.js';
 import { ownCommand } from '../../cli/own-command.js';
+import { ProgressLine } from '../../cli/progress-line.js';
 import { canAsk, confirm, noTerminal } from '../../cli/questions.js';
 import { formatJson, printJson, printStderr, printStdout, style } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
@@ -68,7 +69,10 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   if (values.json && values.yes) throw new UsageError('--json and --yes: choose one of them');
   const isDryRun = values['dry-run'] || values.json || false;
   if (!isDryRun && !values.yes && !canAsk()) throw noTerminal();
-  const steps = listAllSteps(readAllUsage(claudeFolder(env), stateFolder(env)));
+  const progress = new ProgressLine();
+  const onRead = progress.showRead('transcripts');
+  const steps = listAllSteps(readAllUsage(claudeFolder(env), stateFolder(env), { onRead }));
+  progress.clear();
   if (steps.length === 0) {
     if (values.json) await printJson({ models: [] });
     else printStderr('no session on disk has an account of its costs, which Claude Code writes when it ends');

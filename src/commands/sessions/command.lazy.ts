@@ -1,8 +1,16 @@
 import { parseOptions, parsePointInTime, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
-import { describeStrays, describeUnsent, describeUntraced, formatMoment, toOneLine } from '../../cli/format.js';
+import {
+  describeStrays,
+  describeUnsent,
+  describeUntraced,
+  formatBytes,
+  formatMoment,
+  toOneLine,
+} from '../../cli/format.js';
 import { describeCosts } from '../../cli/format-cost.js';
 import { formatSession } from '../../cli/format-session.js';
 import { ownCommand } from '../../cli/own-command.js';
+import { ProgressLine } from '../../cli/progress-line.js';
 import { saveMemory } from '../../cli/save-memory.js';
 import { selectSessions } from '../../cli/session-selection.js';
 import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
@@ -23,7 +31,6 @@ import { SessionIndex } from '../../transcript/sessions/session-index.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 import { choosePrices } from '../cost/price-source.js';
 import { ranInRepository } from './here.js';
-import { SearchProgress } from './search-progress.js';
 import { type Match, TextSearch } from './text-search.js';
 
 export const HELP = `usage: cc-langfuse sessions [options]
@@ -106,7 +113,10 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   }
   const cleanupDays = readCleanupDays(readSettingsFiles(processEnv, process.cwd()));
   const wanted = sessions.map(({ path }) => path);
-  const usage = readAllUsage(claudeFolder(env), stateFolder(env), { wanted, index });
+  const progress = new ProgressLine();
+  const onRead = progress.showRead('transcripts');
+  const usage = readAllUsage(claudeFolder(env), stateFolder(env), { wanted, index, onRead });
+  progress.clear();
   const costs = findSessionCosts(usage, (await choosePrices(usage, env)).findPrices);
   const listed = (values.count ? states.map(countMissing) : states).map((each) => ({
     ...each,
@@ -213,23 +223,26 @@ function toJson({ session, turns, cost, state, reason, goes }: Listed) {
 async function printMatches(sessions: readonly SessionOverview[], text: string, redact: Redact, isJson = false) {
   const found: Match[] = [];
   const search = new TextSearch(text, redact);
-  const progress = isJson ? undefined : new SearchProgress(sessions);
+  const progress = new ProgressLine();
+  const total = formatBytes(sessions.reduce((sum, { bytes }) => sum + bytes, 0));
+  let read = 0;
   let count = 0;
   for (const session of sessions) {
     try {
       for (const match of search.search(session)) {
         count += 1;
-        progress?.clear();
+        progress.clear();
         if (isJson) found.push(match);
         else await printStdout(formatMatch(match, text));
       }
     } catch (error) {
-      progress?.clear();
+      progress.clear();
       printStderr(`${session.path} cannot be read: ${(error as Error).message}`);
     }
-    progress?.add(session);
+    read += session.bytes;
+    progress.show(() => `searched ${formatBytes(read)} of ${total}`);
   }
-  progress?.clear();
+  progress.clear();
   if (isJson) await printJson(found.map(({ at, ...match }) => ({ ...match, at: new Date(at) })));
   else if (count === 0) printStderr('nothing contains that text');
 }

@@ -1,0 +1,28 @@
+/** Who waits no longer than that needs no progress. */
+const FIRST_AFTER_MS = 1_000;
+const DRAW_EVERY_MS = 200;
+const ERASE_LINE = '\r\u001b[K';
+
+/** A line in a terminal that says how far something is that takes long. */
+export class ProgressLine {
+  #drawAt = Date.now() + FIRST_AFTER_MS;
+  #isDrawn = false;
+
+  show(describe: () => string): void {
+    if (!process.stderr.isTTY || Date.now() < this.#drawAt) return;
+    process.stderr.write(`${ERASE_LINE}${describe()}`);
+    this.#drawAt = Date.now() + DRAW_EVERY_MS;
+    this.#isDrawn = true;
+  }
+
+  /** Returns a function to be called with how many have been read. */
+  showRead(what: string): (done: number, all: number) => void {
+    return (done, all) => this.show(() => `read ${done} of ${all} ${what}`);
+  }
+
+  /** Erases it, before something else is printed. */
+  clear(): void {
+    if (this.#isDrawn) process.stderr.write(ERASE_LINE);
+    this.#isDrawn = false;
+  }
+}

@@ -126,8 +126,7 @@ export class TranscriptReader {
   *#split(chunk: Buffer): Generator<SourceLine, void, undefined> {
     let from = 0;
     for (let newline = chunk.indexOf(NEWLINE); newline >= 0; newline = chunk.indexOf(NEWLINE, from)) {
-      this.#hold(chunk.subarray(from, newline));
-      const line = { ...this.#findBytes(), number: this.#number, start: this.#offset, end: this.offset + 1 };
+      const line = this.#finishLine(chunk.subarray(from, newline));
       this.#unfinished = [];
       this.#unfinishedBytes = 0;
       this.#number += 1;
@@ -138,6 +137,14 @@ export class TranscriptReader {
       if (this.#offset !== line.end) return;
     }
     if (from < chunk.length) this.#hold(Buffer.from(chunk.subarray(from)));
+  }
+
+  /** Most lines are whole in a chunk. */
+  #finishLine(part: Buffer): SourceLine {
+    const start = this.#offset;
+    if (this.#unfinishedBytes === 0) return { number: this.#number, start, end: start + part.length + 1, bytes: part };
+    this.#hold(part);
+    return { ...this.#findBytes(), number: this.#number, start, end: this.offset + 1 };
   }
 
   /** Keeps a part of the line that is being read. Of a long one only the length is kept, and its bytes are read again. */

@@ -2,11 +2,11 @@ import { OWN_PARTS } from './causes/parts.js';
 import { NO_CAUSE, type ResponseCause, type SessionCauses, UNNAMED_AGENT } from './causes/read-causes.js';
 import {
   ADVISOR,
-  addUsed,
   mapUsed,
   type PartUse,
   type SessionScan,
   type SessionUsage,
+  type TaskUse,
   USED_KINDS,
   type Use,
   type UsedKind,
@@ -23,34 +23,47 @@ export function addUpResponses(
 ): SessionUsage {
   const own = [...responses].filter(([id]) => !seen.has(id));
   for (const [id] of own) seen.add(id);
-  const usage = { ...session, uses: addUpUses(own.map(([, use]) => use)) };
+  const usage = { ...session, uses: addUpUses(own.map(([, use]) => [keyOf(use), use])) };
   if (!causes) return usage;
-  const tasks = own.map(([id, use]) => {
-    const { agent, skill, command, turn } = findCause(id, causes);
-    return { ...use, agent: agent || (use.isAgent ? UNNAMED_AGENT : ''), skill, command, turn };
-  });
-  const parts = addUpUses(listParts(own, causes));
-  return { ...usage, causes: { tasks: addUpUses(tasks), parts, prompts: causes.prompts } };
+  const tasks = addUpUses(own.map(([id, use]) => findTask(id, use, causes)));
+  return { ...usage, causes: { tasks, parts: addUpUses(listParts(own, causes)), prompts: causes.prompts } };
+}
+
+/** A use, and a text that differs if it must not be added to another. */
+type Keyed<T extends Use> = readonly [key: string, use: T];
+
+function addUpUses<T extends Use>(all: Iterable<Keyed<T>>): T[] {
+  const sums = new Map<string, { readonly use: T; readonly used: { [kind in UsedKind]: number } }>();
+  for (const [key, use] of all) {
+    const known = sums.get(key);
+    if (!known) sums.set(key, { use, used: { ...use.used } });
+    else for (const kind of USED_KINDS) known.used[kind] += use.used[kind];
+  }
+  return [...sums.values()].map(({ use, used }) => ({ ...use, used }));
+}
+
+/** What differs in nothing but its counts and, within a period, its time. */
+function keyOf({ at, used: _, ...others }: Use, ...more: readonly (string | number | boolean)[]): string {
+  return JSON.stringify([Math.floor(at / PERIOD_MS), others, ...more]);
+}
+
+function findTask(id: string, use: Use, causes: SessionCauses): Keyed<TaskUse> {
+  const { agent: name, skill, command, turn } = findCause(id, causes);
+  const agent = name || (use.isAgent ? UNNAMED_AGENT : '');
+  return [keyOf(use, agent, skill, command, turn), { ...use, agent, skill, command, turn }];
 }
 
 /** One after the other: all together are many times as many as the responses. */
 function* listParts(
   responses: readonly (readonly [id: string, use: Use])[],
   causes: SessionCauses,
-): Generator<PartUse> {
-  for (const [id, use] of responses) yield* splitIntoParts(id, use, causes);
-}
-
-/** Adds up what differs in nothing but its counts and, within a period, its time. */
-function addUpUses<T extends Use>(all: Iterable<T>): T[] {
-  const sums = new Map<string, T>();
-  for (const use of all) {
-    const { at, used: _, ...others } = use;
-    const key = JSON.stringify([Math.floor(at / PERIOD_MS), others]);
-    const known = sums.get(key);
-    sums.set(key, known ? { ...known, used: addUsed(known.used, use.used) } : use);
+): Generator<Keyed<PartUse>> {
+  for (const [id, use] of responses) {
+    const { isExact } = findCause(id, causes);
+    const key = keyOf(use, isExact);
+    for (const [part, used] of splitIntoParts(id, use, causes))
+      yield [`${key} ${part}`, { ...use, used: mapUsed((kind) => used[kind] ?? 0), part, isExact }];
   }
-  return [...sums.values()];
 }
 
 function findCause(id: string, { responses }: SessionCauses): ResponseCause {
@@ -58,8 +71,8 @@ function findCause(id: string, { responses }: SessionCauses): ResponseCause {
 }
 
 /** Splits a use among the parts: into whole tokens, which add up exactly. */
-function splitIntoParts(id: string, use: Use, causes: SessionCauses): PartUse[] {
-  const { shares, isExact } = findCause(id, causes);
+function splitIntoParts(id: string, use: Use, causes: SessionCauses): Map<string, { [kind in UsedKind]?: number }> {
+  const { shares } = findCause(id, causes);
   const isAdvice = id.includes(ADVISOR);
   const parts = new Map<string, { [kind in UsedKind]?: number }>();
   for (const kind of USED_KINDS.filter((each) => use.used[each] > 0)) {
@@ -69,7 +82,7 @@ function splitIntoParts(id: string, use: Use, causes: SessionCauses): PartUse[] 
     for (const { name, count } of splitCount(use.used[kind], known))
       if (count > 0) parts.set(name, { ...parts.get(name), [kind]: count });
   }
-  return [...parts].map(([part, used]) => ({ ...use, used: mapUsed((kind) => used[kind] ?? 0), part, isExact }));
+  return parts;
 }
 
 /** What uses belong to that no part has a share of. A web search has no tokens: it is what the tool at Anthropic is paid for. */

@@ -13,7 +13,15 @@ import { findTranscripts, projectsFolder } from '../transcript/sessions/find-tra
 import { SessionIndex } from '../transcript/sessions/session-index.js';
 import { addUpResponses } from './add-up.js';
 import { readCauses } from './causes/read-causes.js';
-import { type SessionScan, type SessionUsage, scanSession, USED_KINDS, type UsageCauses } from './session-usage.js';
+import {
+  type PackedCauses,
+  type PackedUsage,
+  packCauses,
+  packUsage,
+  unpackCauses,
+  unpackUsage,
+} from './packed-uses.js';
+import { type SessionScan, type SessionUsage, scanSession, USED_KINDS } from './session-usage.js';
 
 /** What is remembered beside what a session used, to find its forks and what it was forked from without reading the rest. */
 interface Relations extends Pick<SessionUsage, 'sessionId' | 'parent' | 'firstPrompt'> {
@@ -22,7 +30,7 @@ interface Relations extends Pick<SessionUsage, 'sessionId' | 'parent' | 'firstPr
 }
 
 /** What other versions remembered, or with other kinds of usage, is not used. */
-const VERSION = `4.${hash(USED_KINDS.join(' '))}`;
+const VERSION = `5.${hash(USED_KINDS.join(' '))}`;
 
 interface Reading {
   /** Of what is not remembered, only these transcripts are read, and those from which they were forked. */
@@ -157,8 +165,8 @@ function remember(
   const { causes, ...usage } = addUpResponses(scan, seen, withCauses ? session.readCauses() : undefined);
   const { sessionId, parent, firstPrompt } = scan;
   const relations = { sessionId, parent, firstPrompt, family };
-  index.write(path, 'usage', files, usage);
-  if (causes) index.write(path, 'causes', causesKey(session, relations), causes);
+  index.write(path, 'usage', files, packUsage(usage));
+  if (causes) index.write(path, 'causes', causesKey(session, relations), packCauses(causes));
   return index.write(path, 'relations', files, relations);
 }
 
@@ -169,10 +177,12 @@ function causesKey({ files }: OpenSession, { family }: Relations): string {
 
 function recall(session: OpenSession, index: SessionIndex, withCauses: boolean): SessionUsage[] {
   const { path, files } = session;
-  const usage = index.read<SessionUsage>(path, 'usage', files);
+  const packed = index.read<PackedUsage>(path, 'usage', files);
   const relations = index.read<Relations>(path, 'relations', files);
-  if (!usage || !relations || !withCauses) return usage ? [usage] : [];
-  return [{ ...usage, causes: index.read<UsageCauses>(path, 'causes', causesKey(session, relations)) }];
+  if (!packed || !relations) return [];
+  const key = causesKey(session, relations);
+  const causes = withCauses ? index.read<PackedCauses>(path, 'causes', key) : undefined;
+  return [{ ...unpackUsage(packed), ...(causes && { causes: unpackCauses(causes) }) }];
 }
 
 /** Counts once what forks have copied from their parents. */

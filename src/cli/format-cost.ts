@@ -1,8 +1,11 @@
 import { groupDigits } from './format.js';
 
-/** `$12.30`, and below a dollar as many decimals as it takes: `$0.0042`. */
+const LEAST_SHOWN = 0.0001;
+
+/** `$12.30`, below a dollar `$0.0042`, and `<$0.0001` for whatever is more than nothing. */
 export function formatDollars(dollars: number): string {
   const size = Math.abs(dollars);
+  if (size > 0 && size < LEAST_SHOWN / 2) return `<$${LEAST_SHOWN}`;
   const decimals = size >= 0.995 || size === 0 ? 2 : 4;
   const sign = dollars < 0 ? '-' : '';
   const [whole = '', fraction] = size.toFixed(decimals).split('.');

@@ -174,7 +174,9 @@ describe('cost', () => {
     const { stdout } = await cost('--by', 'tool');
     expect(stdout).toMatch(/^tool +dollars +tokens +output +cache read/);
     expect(stdout).toMatch(/^mcp__lab__picture +\$0\.0034 +8,617 +18 +8,462/m);
-    expect(stdout).toContain('100% by what the lines of requests say, the rest by how the context grew\n');
+    expect(stdout).toContain(
+      '\nthe lines of requests say where 100% of the tokens belong; the rest follows from how the context grew\n',
+    );
     expect(await json('--by', 'tool')).toMatchObject({ exactTokens: 85_334, total: { tokens: 85_334 } });
     expect(await json('--by', 'agent')).not.toHaveProperty('exactTokens');
   });
@@ -433,7 +435,8 @@ describe('cost --check', () => {
         '',
         '1 account line differs from the list',
         `${sessionIdOf(3)}  2026-10-03 12:00  ${MODEL}`,
-        `  ${shown(doubled)} in the account, ≈ ${shown(doubled / 2)}, list price: it fits the price in fast mode and in the US, which no response names`,
+        `  ${shown(doubled)} in the account, ≈ ${shown(doubled / 2)}, list price`,
+        '  cause: it fits the price in fast mode and in the US, which no response names',
         '',
         SOURCE,
         '',

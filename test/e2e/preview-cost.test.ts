@@ -20,10 +20,10 @@ test('--cost shows what filled the context, and what that cost', async () => {
     [
       'Session 5f829b60-0a13-466d-80e4-3e2fd64ffe60  $0.0302',
       '',
-      'what filled the context             at the end     dollars        sent  read again     written',
-      '(memory and reminders)                  10,348     $0.0173     $0.0010     $0.0164',
-      'mcp__lab__picture                        1,425     $0.0034     $0.0011     $0.0019     $0.0004',
-      'mcp__lab__fails                             98     $0.0033     $0.0029     $0.0000     $0.0004',
+      'what filled the context  at the end   dollars      sent  read again  written',
+      '(memory and reminders)       10,348   $0.0173   $0.0010     $0.0164',
+      'mcp__lab__picture             1,425   $0.0034   $0.0011     $0.0019  $0.0004',
+      'mcp__lab__fails                  98   $0.0033   $0.0029    <$0.0001  $0.0004',
     ].join('\n'),
   );
   expect(stdout).toContain('\nthe cache was never lost\n');

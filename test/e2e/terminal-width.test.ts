@@ -5,6 +5,7 @@ import { account, accountLine, variedCounts } from '../support/cost-account.js';
 import { sessionIdOf, writeSession } from '../support/generated.js';
 import { appendLines, assistant, user } from '../support/lines.js';
 import { letIdle, run, Workplace } from '../support/program.js';
+import { recording, transcriptsOf } from '../support/recording.js';
 import { runInTerminal } from '../support/terminal.js';
 
 let workplace: Workplace;
@@ -44,6 +45,32 @@ describe('a terminal', () => {
     write();
     for (const args of [['sessions'], ['cost', '--by', 'project'], ['status'], ['preview', sessionIdOf(1)]])
       expect([args, await screenOf(0, ...args)]).toEqual([args, await screenOf(80, ...args)]);
+  });
+
+  test('of 80 columns shows the start of each prompt, and no part of a figure', async () => {
+    write();
+    expect((await screenOf(80, 'cost', '--by', 'prompt')).slice(0, 2)).toEqual([
+      'prompt                                                 dollars  tokens  output',
+      '00000001 turn 1  2026-10-01 12:00  question 1          $0.0022   9,090      60',
+    ]);
+    const [path = ''] = transcriptsOf(recording('r-mcp'));
+    expect((await screenOf(60, 'preview', '--cost', path)).slice(2, 5)).toEqual([
+      'what filled the context  at the end   dollars      sent',
+      '(memory and reminders)       10,348   $0.0173   $0.0010',
+      'mcp__lab__picture             1,425   $0.0034   $0.0011',
+    ]);
+  });
+
+  test('of 40 columns has all that is said below the table', async () => {
+    write();
+    expect((await screenOf(40, 'cost', '--by', 'tool')).slice(-6)).toEqual([
+      '',
+      'the lines of requests say where 0% of',
+      'the tokens belong; the rest follows from',
+      'how the context grew',
+      'the cache saved ≈ $0.0810, list price',
+      `prices: list of ${table.date} (Anthropic)`,
+    ]);
   });
 
   test('of 60 columns shows dates and costs whole, and cuts the rest', async () => {

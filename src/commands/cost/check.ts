@@ -1,8 +1,11 @@
 import { formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { formatDollars } from '../../cli/format-cost.js';
 import { cutToWidth, style, terminalWidth } from '../../cli/terminal.js';
+import { wrapToWidth } from '../../cli/wrap.js';
 import type { Agreement, checkAccounts, Difference } from '../../costs/check-accounts.js';
 import { round } from './records.js';
+
+const INDENT = '  ';
 
 type Check = ReturnType<typeof checkAccounts>;
 
@@ -18,7 +21,7 @@ export function renderCheck({ agreements, differences }: Check, source: string):
     style('bold', head),
     ...differing,
     '',
-    style('dim', `prices: ${source}`),
+    ...wrapToWidth(`prices: ${source}`).map((line) => style('dim', line)),
   ].map((line) => cutToWidth(line, terminalWidth()));
 }
 
@@ -31,7 +34,8 @@ function describeDifference({ step, listDollars, cause }: Difference): string[] 
   const list = listDollars === undefined ? 'no list price' : `≈ ${formatDollars(listDollars)}, list price`;
   return [
     `${toOneLine(session.sessionId)}  ${formatMoment(at)}  ${toOneLine(model)}`,
-    `  ${formatDollars(dollars)} in the account, ${list}: ${cause}`,
+    `  ${formatDollars(dollars)} in the account, ${list}`,
+    ...wrapToWidth(`cause: ${cause}`, INDENT.length).map((line) => INDENT + line),
   ];
 }
 

@@ -1,18 +1,21 @@
 import { homedir } from 'node:os';
+import { type Column, drawColumns } from '../../cli/columns.js';
 import { formatCount, formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { formatCosts, formatDollars } from '../../cli/format-cost.js';
-import { cutToWidth, displayWidth, drawBar, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
+import { cutToWidth, drawBar, style } from '../../cli/terminal.js';
+import { wrapToWidth } from '../../cli/wrap.js';
 import { type Costs, countTokens, type Entry, sumDollars } from '../../costs/cost-book.js';
 import { attempt } from '../../shared/attempt.js';
 import { readPromptAt } from '../../transcript/sessions/overview.js';
 import { countExact, type Grouped, type GroupName, isByPart, type Row } from './grouping.js';
 
-/** Without a terminal nothing is cut, and a bar has this many columns. */
+/** At most. */
 const BAR_COLUMNS = 20;
-const MIN_NAME_COLUMNS = 10;
-/** The start of the id, and the whole date. */
-const MIN_SESSION_COLUMNS = '01234567  2026-10-01 12:00'.length;
-const MAX_COLUMNS = 140;
+/** What a name needs so that one can tell it from others. */
+const MIN_NAME_COLUMNS: { readonly [by in GroupName]?: number } = {
+  session: '01234567  2026-10-01 12:00'.length,
+  prompt: '01234567 turn 12  2026-10-01 12:00  and its beginning'.length,
+};
 const PROMPT_COLUMNS = 60;
 /** There is one row for each prompt. */
 const MOST_PROMPTS = 30;
@@ -25,69 +28,35 @@ export interface Basis {
   readonly isSubscription: boolean;
 }
 
-interface Column {
-  readonly heading: string;
-  readonly cells: readonly string[];
-  readonly total: string;
-}
-
-/** Draws one row for each group, the heading above and the sum below. Columns that do not fit are left out, the last first. */
+/** Draws one row for each group, the heading above and the sum below, and a bar where there is room. */
 export function renderTable(by: GroupName, all: readonly Row[], total: Costs, { isSubscription }: Basis): string[] {
   const rows = by === 'prompt' ? all.slice(0, MOST_PROMPTS) : all;
-  const width = Math.min(terminalWidth(), MAX_COLUMNS);
-  const names = rows.map((row) => nameRow(by, row));
-  const possible = chooseColumns(rows, total, isSubscription);
-  const widths = possible.map(measure);
-  const narrowest = by === 'session' ? MIN_SESSION_COLUMNS : MIN_NAME_COLUMNS;
-  const widest = Math.max(...names.map(displayWidth), by.length, narrowest);
-  const needed = (count: number) => widths.slice(0, count).reduce((sum, each) => sum + each + 2, narrowest);
-  const shown = possible.map((_, index) => index + 1).findLast((count) => needed(count) <= terminalWidth()) ?? 1;
-  const columns = possible.slice(0, shown);
-  const rest = width - columns.reduce((sum, column) => sum + measure(column) + 2, 0);
-  const name = Number.isFinite(terminalWidth()) ? Math.max(1, Math.min(widest, rest)) : widest;
-  const bar = Number.isFinite(terminalWidth()) ? Math.min(BAR_COLUMNS, rest - name - 2) : BAR_COLUMNS;
+  const names = [by, ...rows.map((row) => nameRow(by, row)), 'total'];
+  const { lines, left } = drawColumns(names, listColumns([...rows.map(({ costs }) => costs), total], isSubscription), {
+    minNameColumns: MIN_NAME_COLUMNS[by],
+    fitName: (name, width) => fitName(name, width, by),
+  });
   const most = Math.max(...rows.map(({ costs }) => weigh(costs, total)));
-  const line = (text: string, cells: readonly string[], end = '') =>
-    [fitColumn(text, name), ...cells.map((cell, index) => cell.padStart(widths[index] ?? 0)), end].join('  ').trimEnd();
-  return [
-    style(
-      'bold',
-      line(
-        by,
-        columns.map(({ heading }) => heading),
-      ),
-    ),
-    ...rows.map(({ costs }, index) =>
-      line(
-        fitName(names[index] ?? '', name, by),
-        columns.map(({ cells }) => cells[index] ?? ''),
-        bar >= 4 ? style('cyan', drawBar(weigh(costs, total), most, bar)) : '',
-      ),
-    ),
-    style(
-      'bold',
-      line(
-        'total',
-        columns.map((column) => column.total),
-      ),
-    ),
-  ];
+  const bar = Math.min(BAR_COLUMNS, left - 2);
+  return lines.map((line, index) => {
+    const row = rows[index - 1];
+    if (!row) return style('bold', line.trimEnd());
+    const drawn = bar < 4 ? '' : drawBar(weigh(row.costs, total), most, bar);
+    return drawn === '' ? line.trimEnd() : `${line}  ${style('cyan', drawn)}`;
+  });
 }
 
-function chooseColumns(rows: readonly Row[], total: Costs, isSubscription: boolean): Column[] {
-  const column = (heading: string, show: (costs: Costs) => string): Column => ({
-    heading,
-    cells: rows.map(({ costs }) => show(costs)),
-    total: show(total),
-  });
-  const columns = [
+/** The last of all is the total. */
+function listColumns(all: readonly Costs[], isSubscription: boolean): Column[] {
+  const column = (heading: string, show: (costs: Costs) => string): Column => ({ heading, cells: all.map(show) });
+  const hasAgents = all.some(({ agentTokens }) => agentTokens > 0);
+  return [
     column(isSubscription ? 'API value' : 'dollars', showDollars),
     column('tokens', ({ used }) => formatCount(countTokens(used))),
+    ...(hasAgents ? [column('subagents', showAgentShare)] : []),
+    column('output', ({ used }) => formatCount(used.output)),
+    column('cache read', ({ used }) => formatCount(used.cache_read_input_tokens)),
   ];
-  if (total.agentTokens > 0) columns.push(column('subagents', showAgentShare));
-  columns.push(column('output', ({ used }) => formatCount(used.output)));
-  columns.push(column('cache read', ({ used }) => formatCount(used.cache_read_input_tokens)));
-  return columns;
 }
 
 /** What tokens cost can count on a later day than the tokens. */
@@ -107,10 +76,6 @@ function formatShare(part: number, whole: number): string {
 function weigh(costs: Costs, total: Costs): number {
   if (sumDollars(total) > 0) return sumDollars(costs);
   return countTokens(costs.used);
-}
-
-function measure({ heading, cells, total }: Column): number {
-  return Math.max(heading.length, total.length, ...cells.map((cell) => cell.length));
 }
 
 export function nameRow(by: GroupName, row: Row): string {
@@ -152,7 +117,7 @@ export function describeTotal(by: GroupName, { entries, rows }: Grouped, total: 
     '',
     hidden > 0 ? `and ${plural(hidden, 'prompt')} more: --json lists all` : undefined,
     isByPart(by)
-      ? `${formatShare(countExact(entries), countTokens(used))} by what the lines of requests say, the rest by how the context grew`
+      ? `the lines of requests say where ${formatShare(countExact(entries), countTokens(used))} of the tokens belong; the rest follows from how the context grew`
       : undefined,
     agentTokens > 0 ? `subagents used ${formatShare(agentTokens, countTokens(used))} of the tokens` : undefined,
     cacheSaved !== 0 ? `the cache saved ≈ ${formatDollars(cacheSaved)}, list price` : undefined,
@@ -168,7 +133,8 @@ export function describeTotal(by: GroupName, { entries, rows }: Grouped, total: 
     guessed ? 'for a model that it does not know, Claude Code itself takes a default price' : undefined,
   ]
     .filter((line) => line !== undefined)
-    .map((line) => style('dim', cutToWidth(line, terminalWidth())));
+    .flatMap((line) => wrapToWidth(line))
+    .map((line) => style('dim', line));
 }
 
 function nameUnpriced(entries: readonly Entry[]): string {

@@ -1,6 +1,6 @@
-import { wrapAnsi } from 'fast-wrap-ansi';
 import { plural, toOneLine } from '../../cli/format.js';
-import { fitColumn, style, terminalWidth } from '../../cli/terminal.js';
+import { fitColumn, style } from '../../cli/terminal.js';
+import { wrapToWidth } from '../../cli/wrap.js';
 import { version } from '../../shared/version.js';
 import { type Finding, joinFaults, type Part } from './finding.js';
 
@@ -32,13 +32,11 @@ function formatFinding({ name, status, message, fix }: Finding, home: string): s
   ];
 }
 
-/** Wraps to what an indent leaves of the terminal's width. A longer path or URL stays whole, so that it can be copied. */
+/** Wraps a line, with `~` for the home folder. */
 export function wrapText(text: string, home: string, indent: number): string[] {
   // After a quote a shell would take `~` literally.
   const withTilde = (path: string, offset: number) => (text[offset - 1] === "'" ? path : '~/');
-  const short = toOneLine(home === '' ? text : text.replaceAll(`${home}/`, withTilde));
-  const width = terminalWidth() - indent;
-  return Number.isFinite(width) ? wrapAnsi(short, Math.max(width, indent), { trim: true }).split('\n') : [short];
+  return wrapToWidth(toOneLine(home === '' ? text : text.replaceAll(`${home}/`, withTilde)), indent);
 }
 
 function summarize(parts: readonly Part[]): string {

@@ -1,35 +1,36 @@
+import { drawColumns } from '../../cli/columns.js';
 import { formatCount, formatDuration, formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { formatCosts, formatDollars } from '../../cli/format-cost.js';
-import { cutToWidth, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
-import type { CacheLoss, SessionAnatomy } from '../../costs/session-anatomy.js';
+import { cutToWidth, style, terminalWidth } from '../../cli/terminal.js';
+import type { CacheLoss, PartCosts, SessionAnatomy } from '../../costs/session-anatomy.js';
 
-const NAME_COLUMNS = 34;
-const FIGURE_COLUMNS = 11;
 /** Within the 5 minutes that the cache lives at least, a pause explains nothing. */
 const SHORT_PAUSE_MS = 4 * 60_000;
 const MOST_LOSSES = 10;
 
 /** Shows what filled the context of a session and what that cost, and where the cache was lost. */
 export function renderCost({ sessionId, costs, parts, losses }: SessionAnatomy): string[] {
-  const headings = ['at the end', 'dollars', 'sent', 'read again', 'written'];
-  const row = (name: string, figures: readonly string[]) =>
-    cutToWidth(
-      [fitColumn(name, NAME_COLUMNS), ...figures.map((each) => each.padStart(FIGURE_COLUMNS))].join(' ').trimEnd(),
-      terminalWidth(),
-    );
+  const names = ['what filled the context', ...parts.map(({ name }) => toOneLine(name))];
+  const column = (heading: string, show: (part: PartCosts) => string) => ({ heading, cells: parts.map(show) });
   const dollars = (value: number) => (value === 0 ? '' : formatDollars(value));
+  const { lines } = drawColumns(
+    names,
+    [
+      column('at the end', ({ inContext }) => (inContext === 0 ? '' : formatCount(inContext))),
+      column('dollars', (part) => formatCosts(part.costs)),
+      column('sent', ({ entered }) => dollars(entered)),
+      column('read again', ({ carried }) => dollars(carried)),
+      column('written', ({ written }) => dollars(written)),
+    ],
+    { minNameColumns: 'what filled the context'.length },
+  );
+  const [heading = '', ...rows] = lines.map((line) => line.trimEnd());
   return [
     style('bold', cutToWidth(`Session ${toOneLine(sessionId)}  ${formatCosts(costs)}`, terminalWidth())),
     '',
-    style('bold', row('what filled the context', headings)),
-    ...parts.map(({ name, inContext, costs: own, entered, carried, written }) =>
-      row(toOneLine(name), [
-        inContext === 0 ? '' : formatCount(inContext),
-        formatCosts(own),
-        ...[entered, carried, written].map(dollars),
-      ]),
-    ),
-    style('dim', cutToWidth('each part has its share of the dollars at list prices', terminalWidth())),
+    style('bold', heading),
+    ...rows,
+    style('dim', cutToWidth('the parts share the dollars by what their tokens cost at list prices', terminalWidth())),
     '',
     ...describeLosses(losses).map((line) => cutToWidth(line, terminalWidth())),
   ];
@@ -45,10 +46,10 @@ function describeLosses(losses: readonly CacheLoss[]): string[] {
       'bold',
       `the cache was lost ${plural(losses.length, 'time')}: ≈ ${formatDollars(dollars)} more than to read it`,
     ),
-    ...largest.map(({ at, turn, agent, tokens, dollars: cost, ...why }) => {
+    ...largest.flatMap(({ at, turn, agent, tokens, dollars: cost, ...why }) => {
       const who = agent === '' ? `turn ${turn}` : `turn ${turn}, ${toOneLine(agent)}`;
       const price = cost === undefined ? '?' : `≈${formatDollars(cost)}`;
-      return `  ${formatMoment(at)}  ${who}  ${plural(tokens, 'token')}  ${price}  ${explainLoss(why)}`;
+      return [`  ${formatMoment(at)}  ${plural(tokens, 'token')}  ${price}  ${who}`, `    ${explainLoss(why)}`];
     }),
     ...(more > 0 ? [`  and ${more} smaller ones`] : []),
   ];

@@ -1,16 +1,35 @@
 import { formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { formatDollars } from '../../cli/format-cost.js';
-import { cutToWidth, style, terminalWidth } from '../../cli/terminal.js';
+import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { wrapToWidth } from '../../cli/wrap.js';
-import type { Agreement, checkAccounts, Difference } from '../../costs/check-accounts.js';
+import { listAllSteps } from '../../costs/account-steps.js';
+import { type Agreement, checkAccounts, type Difference } from '../../costs/check-accounts.js';
+import type { SessionUsage } from '../../costs/session-usage.js';
+import { choosePrices } from './price-source.js';
 import { round } from './records.js';
+import type { CostRequest } from './request.js';
 
 const INDENT = '  ';
 
 type Check = ReturnType<typeof checkAccounts>;
 
+/** Compares the accounts with the list prices, and shows where they agree and where not. */
+export async function showCheck(
+  sessions: readonly SessionUsage[],
+  env: NodeJS.ProcessEnv,
+  { since = 0, isJson }: CostRequest,
+): Promise<void> {
+  const { findPrices, describe } = await choosePrices(sessions, env, true);
+  const steps = listAllSteps(sessions).filter(({ at }) => at >= since);
+  const check = checkAccounts(steps, findPrices);
+  const source = describe(steps.map(({ model, at }) => ({ model, at, isFast: false, isInUs: false })));
+  if (isJson) await printJson(toRecord(check, source));
+  else if (steps.length === 0) printStderr('no session on disk has an account of that time');
+  else await printStdout(renderCheck(check, source).join('\n'));
+}
+
 /** Draws where the accounts agree with the list, and each difference with its cause. */
-export function renderCheck({ agreements, differences }: Check, source: string): string[] {
+function renderCheck({ agreements, differences }: Check, source: string): string[] {
   const width = Math.max(0, ...agreements.map(({ model }) => toOneLine(model).length));
   const agreeing = agreements.map((each) => describeAgreement(each, width));
   const differing = differences.flatMap(describeDifference);
@@ -39,7 +58,7 @@ function describeDifference({ step, listDollars, cause }: Difference): string[] 
   ];
 }
 
-export function toCheckRecord({ agreements, differences }: Check, source: string) {
+function toRecord({ agreements, differences }: Check, source: string) {
   return {
     agreements: agreements.map(({ model, steps, dollars }) => ({
       model,

@@ -21,7 +21,7 @@ export interface Grouped {
   readonly rows: readonly Row[];
 }
 
-type Group = (sessions: readonly SessionUsage[], findPrices: FindPrices, from: number) => Grouped;
+type Group = (sessions: readonly SessionUsage[], findPrices: FindPrices, since?: number) => Grouped;
 type FindKey<T extends Use> = (entry: Entry<T>) => string;
 
 const CLAUDE_CODE = '(Claude Code itself)';
@@ -103,9 +103,9 @@ function byPart(find: (part: PartUse) => string): Group {
 function group<T extends Use>(
   listUses: (session: SessionUsage) => readonly T[],
   findKey: FindKey<T>,
-  ...[sessions, findPrices, from]: Parameters<Group>
+  ...[sessions, findPrices, since = 0]: Parameters<Group>
 ): Grouped {
-  const entries = listEntries(sessions, findPrices, listUses).filter(({ at }) => at >= from);
+  const entries = listEntries(sessions, findPrices, listUses).filter(({ at }) => at >= since);
   const rows = [...groupBy(entries, findKey)].map(([key, [first, ...others]]) => ({
     key,
     costs: addUpCosts([first, ...others]),

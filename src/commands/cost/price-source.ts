@@ -37,6 +37,11 @@ export async function choosePrices(
   return asked ? joinLists(asked.models, asked.at) : PRICE_TABLE;
 }
 
+/** Says whose prices these are, for what the sessions have used since a time. */
+export function describeSource({ describe }: PriceList, sessions: readonly SessionUsage[], since = 0): string {
+  return describe(sessions.flatMap(({ uses }) => uses.filter(({ at }) => at >= since)));
+}
+
 interface Answer {
   readonly at: number;
   readonly models: readonly Model[];

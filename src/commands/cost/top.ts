@@ -1,9 +1,12 @@
 import { formatCount, plural } from '../../cli/format.js';
 import { formatCosts, formatDollars } from '../../cli/format-cost.js';
-import { cutToWidth, style, terminalWidth } from '../../cli/terminal.js';
+import { cutToWidth, printJson, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { sumDollars } from '../../costs/cost-book.js';
-import type { Row } from './grouping.js';
+import type { SessionUsage } from '../../costs/session-usage.js';
+import { groupCosts, type Row } from './grouping.js';
+import { choosePrices } from './price-source.js';
 import { toRecord } from './records.js';
+import type { CostRequest } from './request.js';
 import { nameRow } from './table.js';
 
 /** What costs so many times the usual stands out. */
@@ -19,7 +22,23 @@ interface Outliers {
   readonly rows: readonly { readonly row: Row; readonly times: number }[];
 }
 
-export function findOutliers(all: readonly Row[]): Outliers {
+/** Shows which sessions and prompts cost far more than usual. */
+export async function showTop(
+  sessions: readonly SessionUsage[],
+  env: NodeJS.ProcessEnv,
+  { since, isJson }: CostRequest,
+): Promise<void> {
+  const { findPrices } = await choosePrices(sessions, env);
+  const bySession = findOutliers(groupCosts('session', sessions, findPrices, since).rows);
+  const prompts = groupCosts('prompt', sessions, findPrices, since).rows.filter(({ turn }) => turn);
+  const byPrompt = findOutliers(prompts);
+  if (isJson)
+    await printJson({ sessions: toOutlierRecord('session', bySession), prompts: toOutlierRecord('prompt', byPrompt) });
+  else
+    await printStdout([...renderOutliers('session', bySession), '', ...renderOutliers('prompt', byPrompt)].join('\n'));
+}
+
+function findOutliers(all: readonly Row[]): Outliers {
   const paid = all
     .filter(({ costs }) => sumDollars(costs) > 0)
     .toSorted((a, b) => sumDollars(b.costs) - sumDollars(a.costs));
@@ -30,7 +49,7 @@ export function findOutliers(all: readonly Row[]): Outliers {
 }
 
 /** Lists what stands out, as far as it fits on a screen. */
-export function renderOutliers(kind: 'session' | 'prompt', { usual, count, rows }: Outliers): string[] {
+function renderOutliers(kind: 'session' | 'prompt', { usual, count, rows }: Outliers): string[] {
   const shown = rows.slice(0, MOST_SHOWN);
   const cells = shown.map(
     ({ row, times }) => [formatCosts(row.costs), `${formatTimes(times)} ×`, nameRow(kind, row)] as const,
@@ -51,7 +70,7 @@ export function renderOutliers(kind: 'session' | 'prompt', { usual, count, rows 
   ];
 }
 
-export function toOutlierRecord(kind: string, { usual, count, rows }: Outliers) {
+function toOutlierRecord(kind: string, { usual, count, rows }: Outliers) {
   return {
     usualDollars: usual,
     count,

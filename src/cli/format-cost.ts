@@ -31,6 +31,23 @@ export function describeCosts(costs: ShownCosts): string {
   return joinCosts(costs, (dollars) => `${costs.dollars > 0 ? 'and ' : ''}≈ ${dollars}, list price`);
 }
 
+/** The same for a program. List prices are never part of `dollars`. */
+export function toCostRecord({ dollars, listDollars, unpricedTokens }: ShownCosts) {
+  return {
+    dollars: roundDollars(dollars),
+    listPriceDollars: roundDollars(listDollars),
+    tokensWithoutPrice: unpricedTokens,
+  };
+}
+
+/** Far below a cent, and above the rounding errors of a sum. */
+const DECIMALS = 10;
+
+/** Removes the rounding errors of a sum. */
+export function roundDollars(dollars: number): number {
+  return Number(dollars.toFixed(DECIMALS));
+}
+
 function joinCosts({ dollars, listDollars, unpricedTokens }: ShownCosts, mark: (dollars: string) => string): string {
   const parts = [dollars > 0 ? formatDollars(dollars) : '', listDollars > 0 ? mark(formatDollars(listDollars)) : ''];
   const text = parts.filter((part) => part !== '').join(' ');

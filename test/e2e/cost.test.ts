@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import table from '../../src/costs/price-table.json' with { type: 'json' };
 import { ACCOUNT_PRICES, type AccountCounts, account, accountLine, variedCounts } from '../support/cost-account.js';
+import { fieldsOfJson } from '../support/cost-docs.js';
 import { sessionIdOf } from '../support/generated.js';
 import { assistant, jsonLines, user } from '../support/lines.js';
 import type { StoredModel } from '../support/model-store.js';
@@ -206,7 +207,7 @@ describe('cost', () => {
     expect(sessions).toMatchObject({ count: 3, above: [{ session: sessionIdOf(2) }] });
     const { stdout } = await cost('--top');
     expect(stdout).toContain(
-      `5 prompts, usually $${usual.toFixed(4)}\n≈$${most.toFixed(4)}  ${times} ×  00000002 turn 2  2026-10-01 12:04  q\n`,
+      `5 prompts, usually $${usual.toFixed(4)}\n≈$${most.toFixed(4)}  ${times} ×  00000002 turn 2  2026-10-01 12:04  q\n\n${SOURCE}\n`,
     );
   });
 
@@ -280,7 +281,11 @@ describe('cost', () => {
   });
 
   test('says so if there is nothing', async () => {
-    expect(await cost()).toMatchObject({ exitCode: 0, stdout: '', stderr: 'nothing on disk was used in that time\n' });
+    expect(await cost()).toMatchObject({ exitCode: 0, stdout: '', stderr: 'no session on disk has used anything\n' });
+    expect(await cost('--since', '7d')).toMatchObject({
+      stderr: 'no session on disk has used anything in that time\n',
+    });
+    expect(await cost('--top')).toMatchObject({ stdout: '', stderr: 'no session on disk has a known cost\n' });
     expect(await json()).toMatchObject({ by: 'day', rows: [], total: { dollars: 0, tokens: 0 } });
   });
 
@@ -464,7 +469,7 @@ describe('cost --check', () => {
     expect(await cost('--check')).toMatchObject({
       exitCode: 0,
       stdout: '',
-      stderr: 'no session on disk has an account of that time\n',
+      stderr: 'no session on disk has an account of its costs\n',
     });
   });
 
@@ -488,14 +493,14 @@ describe('cost --check', () => {
 });
 
 test('the documentation has each field of --json', async () => {
-  const docs = readFileSync(new URL('../../docs/cost.md', import.meta.url), 'utf8');
-  const [, section = ''] = docs.split('## What `--json` says');
-  const named = Array.from(section.split('\n## ')[0]?.matchAll(/`(\w+)(?:\[\])?`/g) ?? [], ([, name]) => name);
-  writePaid(1);
-  const { rows, total, ...rest } = await json('--since', '2026-10-01');
+  writePaid(4);
+  write(5, ...response(5, '2026-10-05T12:00:00.000Z'), accountLine({ [MODEL]: account([variedCounts(5)], 20) }));
+  const sums = await json('--since', '2026-10-01');
   const check = await json('--check');
-  const fields = [rest, total, check, check.agreements[0]].flatMap((each) => Object.keys(each));
-  expect(fields.filter((field) => !named.includes(field))).toEqual([]);
+  const top = await json('--top');
+  const lists = [check.agreements, check.differences, top.sessions.above].map(([first]) => first);
+  const fields = [sums, sums.total, check, top, top.sessions, ...lists].flatMap((each) => Object.keys(each));
+  expect(fields.filter((field) => !fieldsOfJson().includes(field))).toEqual([]);
 });
 
 describe('cost --csv', () => {

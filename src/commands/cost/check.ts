@@ -1,13 +1,12 @@
 import { formatMoment, plural, toOneLine } from '../../cli/format.js';
-import { formatDollars } from '../../cli/format-cost.js';
+import { formatDollars, roundDollars } from '../../cli/format-cost.js';
 import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { wrapToWidth } from '../../cli/wrap.js';
 import { listAllSteps } from '../../costs/account-steps.js';
 import { type Agreement, checkAccounts, type Difference } from '../../costs/check-accounts.js';
 import type { SessionUsage } from '../../costs/session-usage.js';
 import { choosePrices } from './price-source.js';
-import { round } from './records.js';
-import type { CostRequest } from './request.js';
+import { type CostRequest, describeNothing } from './request.js';
 
 const INDENT = '  ';
 
@@ -17,14 +16,15 @@ type Check = ReturnType<typeof checkAccounts>;
 export async function showCheck(
   sessions: readonly SessionUsage[],
   env: NodeJS.ProcessEnv,
-  { since = 0, isJson }: CostRequest,
+  request: CostRequest,
 ): Promise<void> {
+  const { since = 0, isJson } = request;
   const { findPrices, describe } = await choosePrices(sessions, env, true);
   const steps = listAllSteps(sessions).filter(({ at }) => at >= since);
   const check = checkAccounts(steps, findPrices);
   const source = describe(steps.map(({ model, at }) => ({ model, at, isFast: false, isInUs: false })));
   if (isJson) await printJson(toRecord(check, source));
-  else if (steps.length === 0) printStderr('no session on disk has an account of that time');
+  else if (steps.length === 0) printStderr(describeNothing('an account of its costs', request));
   else await printStdout(renderCheck(check, source).join('\n'));
 }
 
@@ -63,14 +63,14 @@ function toRecord({ agreements, differences }: Check, source: string) {
     agreements: agreements.map(({ model, steps, dollars }) => ({
       model,
       accountLines: steps,
-      dollars: round(dollars),
+      dollars: roundDollars(dollars),
     })),
     differences: differences.map(({ step: { session, at, model, dollars }, listDollars, cause }) => ({
       session: session.sessionId,
       at: new Date(at),
       model,
-      dollars: round(dollars),
-      listPriceDollars: listDollars === undefined ? undefined : round(listDollars),
+      dollars: roundDollars(dollars),
+      listPriceDollars: listDollars === undefined ? undefined : roundDollars(listDollars),
       cause,
     })),
     prices: source,

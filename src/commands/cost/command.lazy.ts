@@ -12,7 +12,7 @@ import { showCheck } from './check.js';
 import { countExact, groupCosts, isByPart, needsCauses } from './grouping.js';
 import { choosePrices, describeSource } from './price-source.js';
 import { renderCsv, toRecord } from './records.js';
-import { type CostRequest, readRequest } from './request.js';
+import { type CostRequest, describeNothing, readRequest } from './request.js';
 import { describeTotal, renderTable } from './table.js';
 import { showTop } from './top.js';
 
@@ -49,8 +49,9 @@ function readSessions(env: NodeJS.ProcessEnv, withCauses: boolean) {
 async function showSums(
   sessions: readonly SessionUsage[],
   env: NodeJS.ProcessEnv,
-  { by, since, isJson, isCsv }: CostRequest,
+  request: CostRequest,
 ): Promise<void> {
+  const { by, since, isJson, isCsv } = request;
   const prices = await choosePrices(sessions, env);
   const grouped = groupCosts(by, sessions, prices.findPrices, since);
   const { entries, rows } = grouped;
@@ -68,7 +69,7 @@ async function showSums(
       subscription: basis.isSubscription,
     });
   else if (isCsv) process.stdout.write(renderCsv(by, rows));
-  else if (entries.length === 0) printStderr('nothing on disk was used in that time');
+  else if (entries.length === 0) printStderr(describeNothing('used anything', request));
   else
     await printStdout([...renderTable(by, rows, total, basis), ...describeTotal(by, grouped, total, basis)].join('\n'));
 }

@@ -1,10 +1,8 @@
 import { toOneLine } from '../../cli/format.js';
+import { roundDollars, toCostRecord } from '../../cli/format-cost.js';
 import { addUpCosts, type Costs, countTokens } from '../../costs/cost-book.js';
 import { USED_KINDS, type Used, type UsedKind } from '../../costs/session-usage.js';
 import type { GroupName, Row } from './grouping.js';
-
-/** Far below a cent, and above the rounding errors of a sum. */
-const DECIMALS = 10;
 
 /** The column in which each kind of usage is counted. */
 const COLUMNS = {
@@ -23,25 +21,18 @@ function addUpColumns(used: Used): { [column in (typeof COLUMNS)[UsedKind]]: num
   return sums;
 }
 
-/** Costs for a program. List prices are never part of `dollars`. */
+/** All sums for a program. */
 export function toRecord({ dollars, listDollars, unpricedTokens, used, agentTokens, ...cache }: Costs) {
   const { cacheSaved, unknownCacheReads, ...others } = cache;
   others satisfies Readonly<Record<string, never>>;
   return {
-    dollars: round(dollars),
-    listPriceDollars: round(listDollars),
-    tokensWithoutPrice: unpricedTokens,
+    ...toCostRecord({ dollars, listDollars, unpricedTokens }),
     tokens: countTokens(used),
     ...addUpColumns(used),
     subagentTokens: agentTokens,
-    listPriceCacheSavings: round(cacheSaved),
+    listPriceCacheSavings: roundDollars(cacheSaved),
     cacheReadTokensWithoutPrice: unknownCacheReads,
   };
-}
-
-/** Removes the rounding errors of a sum. */
-export function round(dollars: number): number {
-  return Number(dollars.toFixed(DECIMALS));
 }
 
 /** As RFC 4180 has it. */

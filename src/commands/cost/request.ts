@@ -61,3 +61,8 @@ export function readRequest(args: readonly string[]) {
     isCsv: values.csv ?? false,
   };
 }
+
+/** What is said instead of a table without rows. */
+export function describeNothing(what: string, { since }: CostRequest): string {
+  return `no session on disk has ${what}${since === undefined ? '' : ' in that time'}`;
+}

@@ -1,12 +1,13 @@
 import { formatCount, plural } from '../../cli/format.js';
-import { formatCosts, formatDollars } from '../../cli/format-cost.js';
-import { cutToWidth, printJson, printStdout, style, terminalWidth } from '../../cli/terminal.js';
+import { formatCosts, formatDollars, roundDollars } from '../../cli/format-cost.js';
+import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
+import { wrapToWidth } from '../../cli/wrap.js';
 import { sumDollars } from '../../costs/cost-book.js';
 import type { SessionUsage } from '../../costs/session-usage.js';
 import { groupCosts, type Row } from './grouping.js';
-import { choosePrices } from './price-source.js';
+import { choosePrices, describeSource } from './price-source.js';
 import { toRecord } from './records.js';
-import type { CostRequest } from './request.js';
+import { type CostRequest, describeNothing } from './request.js';
 import { nameRow } from './table.js';
 
 /** What costs so many times the usual stands out. */
@@ -26,16 +27,31 @@ interface Outliers {
 export async function showTop(
   sessions: readonly SessionUsage[],
   env: NodeJS.ProcessEnv,
-  { since, isJson }: CostRequest,
+  request: CostRequest,
 ): Promise<void> {
-  const { findPrices } = await choosePrices(sessions, env);
-  const bySession = findOutliers(groupCosts('session', sessions, findPrices, since).rows);
-  const prompts = groupCosts('prompt', sessions, findPrices, since).rows.filter(({ turn }) => turn);
-  const byPrompt = findOutliers(prompts);
+  const { since, isJson } = request;
+  const prices = await choosePrices(sessions, env);
+  const source = describeSource(prices, sessions, since);
+  const { rows } = groupCosts('session', sessions, prices.findPrices, since);
+  const prompts = groupCosts('prompt', sessions, prices.findPrices, since).rows.filter(({ turn }) => turn);
+  const [bySession, byPrompt] = [findOutliers(rows), findOutliers(prompts)];
+  const isListed = rows.some(({ costs }) => costs.listDollars > 0);
   if (isJson)
-    await printJson({ sessions: toOutlierRecord('session', bySession), prompts: toOutlierRecord('prompt', byPrompt) });
+    await printJson({
+      sessions: toOutlierRecord('session', bySession),
+      prompts: toOutlierRecord('prompt', byPrompt),
+      prices: source,
+    });
+  else if (bySession.count === 0) printStderr(describeNothing('a known cost', request));
   else
-    await printStdout([...renderOutliers('session', bySession), '', ...renderOutliers('prompt', byPrompt)].join('\n'));
+    await printStdout(
+      [
+        ...renderOutliers('session', bySession),
+        '',
+        ...renderOutliers('prompt', byPrompt),
+        ...(isListed ? ['', ...wrapToWidth(`prices: ${source}`).map((line) => style('dim', line))] : []),
+      ].join('\n'),
+    );
 }
 
 function findOutliers(all: readonly Row[]): Outliers {
@@ -72,7 +88,7 @@ function renderOutliers(kind: 'session' | 'prompt', { usual, count, rows }: Outl
 
 function toOutlierRecord(kind: string, { usual, count, rows }: Outliers) {
   return {
-    usualDollars: usual,
+    usualDollars: roundDollars(usual),
     count,
     above: rows.map(({ row, times }) => ({ [kind]: row.key, times: Number(times.toFixed(1)), ...toRecord(row.costs) })),
   };

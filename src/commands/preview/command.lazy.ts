@@ -24,7 +24,7 @@ import { listRuns } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import { Places } from '../../transcript/file/place.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
-import { renderCost, toCostRecord } from './cost-table.js';
+import { renderCost, toRecord } from './cost-table.js';
 import { renderPage } from './page.js';
 import { findRequest, parseRequestPlace } from './request.js';
 import { renderRequest } from './request-table.js';
@@ -83,7 +83,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (values.cost) {
     const anatomy = readAnatomy(session.path, PRICE_TABLE.findPrices);
     if (!anatomy) throw new UsageError(`${session.path} cannot be read`);
-    await (values.json ? printJson(toCostRecord(anatomy)) : printStdout(renderCost(anatomy).join('\n')));
+    await (values.json ? printJson(toRecord(anatomy)) : printStdout(renderCost(anatomy).join('\n')));
     return 0;
   }
   const there = await readCommandSettings(processEnv, session.folders[0] ?? process.cwd());

@@ -1,6 +1,6 @@
 import { drawColumns } from '../../cli/columns.js';
 import { formatCount, formatDuration, formatMoment, plural, toOneLine } from '../../cli/format.js';
-import { formatCosts, formatDollars } from '../../cli/format-cost.js';
+import { formatCosts, formatDollars, roundDollars, toCostRecord } from '../../cli/format-cost.js';
 import { cutToWidth, style, terminalWidth } from '../../cli/terminal.js';
 import type { CacheLoss, PartCosts, SessionAnatomy } from '../../costs/session-anatomy.js';
 
@@ -44,7 +44,7 @@ function describeLosses(losses: readonly CacheLoss[]): string[] {
   return [
     style(
       'bold',
-      `the cache was lost ${plural(losses.length, 'time')}: ≈ ${formatDollars(dollars)} more than to read it`,
+      `the cache was lost ${plural(losses.length, 'time')}: ≈ ${formatDollars(dollars)} more than reading it`,
     ),
     ...largest.flatMap(({ at, turn, agent, tokens, dollars: cost, ...why }) => {
       const who = agent === '' ? `turn ${turn}` : `turn ${turn}, ${toOneLine(agent)}`;
@@ -61,19 +61,27 @@ function explainLoss({ pause, isOtherModel }: Pick<CacheLoss, 'pause' | 'isOther
   return 'the start of the request had changed, or the cache had expired early';
 }
 
-/** Dollars are what the account says, or else list prices. */
-export function toCostRecord({ sessionId, costs, parts, losses }: SessionAnatomy) {
+/** `sentDollars`, `readAgainDollars` and `writtenDollars` add up to the other dollars. */
+export function toRecord({ sessionId, costs, parts, losses }: SessionAnatomy) {
   return {
     sessionId,
-    dollars: costs.dollars,
-    listPriceDollars: costs.listDollars,
+    ...toCostRecord(costs),
     parts: parts.map(({ name, inContext, costs: own, entered, carried, written }) => ({
       part: name,
       tokensAtTheEnd: inContext,
-      dollars: own.dollars,
-      listPriceDollars: own.listDollars,
-      of: { sent: entered, readAgain: carried, written },
+      ...toCostRecord(own),
+      sentDollars: roundDollars(entered),
+      readAgainDollars: roundDollars(carried),
+      writtenDollars: roundDollars(written),
     })),
-    cacheLosses: losses.map(({ at, dollars, ...loss }) => ({ at: new Date(at), ...loss, listPriceDollars: dollars })),
+    cacheLosses: losses.map(({ at, turn, agent, tokens, dollars, pause, isOtherModel }) => ({
+      at: new Date(at),
+      turn,
+      agent: agent === '' ? undefined : agent,
+      tokens,
+      listPriceDollars: dollars === undefined ? undefined : roundDollars(dollars),
+      pauseMs: pause,
+      otherModel: isOtherModel,
+    })),
   };
 }

@@ -7,7 +7,7 @@ import {
   formatMoment,
   toOneLine,
 } from '../../cli/format.js';
-import { describeCosts } from '../../cli/format-cost.js';
+import { describeCosts, toCostRecord } from '../../cli/format-cost.js';
 import { formatSession } from '../../cli/format-session.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { ProgressLine } from '../../cli/progress-line.js';
@@ -49,10 +49,10 @@ a day, as cost does; nothing but that request leaves.
   --json            print one JSON array, and nothing else, of {sessionId,
                     title, project, startedAt, lastActivityAt, durationMs,
                     turns, bytes, model, cost: {dollars, listPriceDollars,
-                    tokensWithoutPrice}, state, reason, path}; for a search of
-                    {sessionId, at, kind, tool?, line}. What is not known is
-                    left out. state is exported, partly, pending, excluded,
-                    muted, elsewhere (for another project) or not
+                    tokensWithoutPrice}, state, reason, deletedAfter, path};
+                    for a search of {sessionId, at, kind, tool?, line}. What is
+                    not known is left out. state is exported, partly, pending,
+                    excluded, muted, elsewhere (for another project) or not
   --help
 `;
 
@@ -208,11 +208,7 @@ function toJson({ session, turns, cost, state, reason, goes }: Listed) {
     turns,
     bytes,
     model,
-    cost: cost && {
-      dollars: cost.dollars,
-      listPriceDollars: cost.listDollars,
-      tokensWithoutPrice: cost.unpricedTokens,
-    },
+    cost: cost && toCostRecord(cost),
     state: state.kind,
     reason,
     deletedAfter: goes && new Date(goes),

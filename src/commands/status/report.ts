@@ -1,5 +1,5 @@
 import { describeStrays, describeUnsent, describeUntraced, formatMoment, plural, toOneLine } from '../../cli/format.js';
-import { describeCosts } from '../../cli/format-cost.js';
+import { describeCosts, toCostRecord } from '../../cli/format-cost.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { cutToWidth, fitColumn, style } from '../../cli/terminal.js';
 import type { Costs } from '../../costs/cost-book.js';
@@ -12,8 +12,6 @@ import { isMuteAlone, type Status } from './status.js';
 const LABEL_COLUMNS = 14;
 const TITLE_COLUMNS = 60;
 const PENDING_SHOWN = 5;
-/** Far below a cent, and above the rounding errors of a sum. */
-const DECIMALS = 10;
 
 type Row = readonly [label: string, texts: readonly string[]];
 
@@ -100,14 +98,9 @@ export function buildJsonStatus({ version, tracing, destination, here, newest, p
     here: here && { ...here, turn: here.turn && toJson(here.turn) },
     newest: newest && toJson(newest),
     pending: pending.map(({ since, ...each }) => ({ ...each, since: new Date(since) })),
-    cost: spent && { today: toRecord(spent.today), week: toRecord(spent.week) },
+    cost: spent && { today: toCostRecord(spent.today), week: toCostRecord(spent.week) },
     unsent: unsent && { sessions: unsent.count, firstDeletedAfter: new Date(unsent.firstGoes) },
   };
-}
-
-function toRecord({ dollars, listDollars, unpricedTokens }: Costs) {
-  const round = (sum: number) => Number(sum.toFixed(DECIMALS));
-  return { dollars: round(dollars), listPriceDollars: round(listDollars), tokensWithoutPrice: unpricedTokens };
 }
 
 function toJson({ at, ...turn }: SentTurn) {

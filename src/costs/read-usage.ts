@@ -3,12 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { attempt } from '../shared/attempt.js';
 import { groupBy } from '../shared/group-by.js';
-import {
-  type AgentFile,
-  AgentFolders,
-  findAgentFiles,
-  findLegacyAgentFiles,
-} from '../transcript/agents/agent-files.js';
+import { type AgentFile, AgentFolders } from '../transcript/agents/agent-files.js';
 import { findTranscripts, projectsFolder } from '../transcript/sessions/find-transcripts.js';
 import { SessionIndex } from '../transcript/sessions/session-index.js';
 import { addUpResponses } from './add-up.js';
@@ -32,27 +27,39 @@ interface Relations extends Pick<SessionUsage, 'sessionId' | 'parent' | 'firstPr
 /** What other versions remembered, or with other kinds of usage, is not used. */
 const VERSION = `5.${hash(USED_KINDS.join(' '))}`;
 
-interface Reading {
+interface ReadingOptions {
   /** Of what is not remembered, only these transcripts are read, and those from which they were forked. */
   readonly wanted?: readonly string[];
   readonly onUnreadable?: (path: string, error: unknown) => void;
   readonly index?: SessionIndex;
-  /** Is called after each transcript with how many have been looked at, and how many there are. */
+  /** Is called before each transcript with how many have been looked at, and how many there are. */
   readonly onRead?: (done: number, all: number) => void;
   /** Whether to find out what caused each use. The first time, this takes four times as long. */
   readonly withCauses?: boolean;
+}
+
+/** What is the same for all transcripts that are read. */
+interface Reading {
+  readonly index: SessionIndex;
+  readonly agentFolders: AgentFolders;
+  readonly withCauses: boolean;
 }
 
 /** Reads what the sessions on disk used. What has not changed since the last time is not read again. */
 export function readAllUsage(
   claudeFolder: string,
   stateFolder: string,
-  { wanted, onUnreadable = () => {}, index = new SessionIndex(stateFolder), onRead, withCauses = false }: Reading = {},
+  {
+    wanted,
+    onUnreadable = () => {},
+    index = new SessionIndex(stateFolder),
+    onRead,
+    withCauses = false,
+  }: ReadingOptions = {},
 ): SessionUsage[] {
-  const remembered = wanted ? [...index.readAll<Relations>('relations')] : [];
-  const byPrompt = groupBy(remembered, ([, { firstPrompt }]) => firstPrompt);
+  const reading = { index, agentFolders: new AgentFolders(), withCauses };
+  const findRelatives = wanted && createRelativeFinder(index);
   const sessions: KnownSession[] = [];
-  const legacy = new AgentFolders();
   const queue = new Set(wanted ?? listTranscripts(claudeFolder, onUnreadable));
   let done = 0;
   // It grows meanwhile.
@@ -60,27 +67,32 @@ export function readAllUsage(
     onRead?.(done, queue.size);
     done += 1;
     try {
-      const session = readSession(transcript, legacy, index, withCauses);
+      const session = readSession(transcript, reading);
       sessions.push(session);
-      if (!wanted) continue;
-      const { parent, firstPrompt } = session.relations;
-      for (const [relative] of firstPrompt === undefined ? [] : (byPrompt.get(firstPrompt) ?? [])) queue.add(relative);
-      const parentPath = findParentPath(transcript, parent);
-      if (parentPath !== undefined) queue.add(parentPath);
+      for (const relative of findRelatives?.(session) ?? []) queue.add(relative);
     } catch (error) {
       index.forget(transcript);
       // Claude Code deletes old transcripts.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') onUnreadable(transcript, error);
     }
   }
-  joinRelatives(sessions, index, withCauses);
+  joinRelatives(sessions, reading);
   if (!wanted) {
     index.keepOnly([...queue]);
     // Who only wants a list creates no folder.
     attempt(() => mkdirSync(stateFolder, { recursive: true, mode: 0o700 }));
   }
   index.save();
-  return dropCopies(sessions.flatMap((session) => recall(session, index, withCauses)));
+  return dropCopies(sessions.flatMap((session) => recall(session, reading)));
+}
+
+/** Returns a function that lists the transcripts with which a session may share responses: as far as is remembered, and its parent. */
+function createRelativeFinder(index: SessionIndex): (session: KnownSession) => string[] {
+  const byPrompt = groupBy([...index.readAll<Relations>('relations')], ([, { firstPrompt }]) => firstPrompt);
+  return ({ path, relations: { parent, firstPrompt } }) => {
+    const alike = firstPrompt === undefined ? [] : (byPrompt.get(firstPrompt) ?? []);
+    return [...alike.map(([transcript]) => transcript), findParentPath(path, parent) ?? []].flat();
+  };
 }
 
 /** Reads what one session used, and the sessions from which it was forked. */
@@ -104,12 +116,12 @@ export function readCausesWithParents(path: string) {
 }
 
 function scanWithParents(path: string) {
-  const legacy = new AgentFolders();
+  const folders = new AgentFolders();
   const scans: { readonly scan: SessionScan; readonly agents: readonly AgentFile[] }[] = [];
   let next: string | undefined = path;
   while (next !== undefined && !scans.some(({ scan }) => scan.path === next)) {
     const current: string = next;
-    const agents = listAgents(current, legacy);
+    const agents = folders.findAgentFiles(current);
     const scan = attempt(() => scanSession(basename(current, '.jsonl'), current, agents));
     if (scan) scans.push({ scan, agents });
     next = findParentPath(current, scan?.parent);
@@ -125,8 +137,8 @@ function findParentPath(path: string, parent: string | undefined): string | unde
 type OpenSession = ReturnType<typeof openSession>;
 type KnownSession = OpenSession & { readonly relations: Relations };
 
-function openSession(path: string, legacy: AgentFolders, index: SessionIndex) {
-  const agents = listAgents(path, legacy);
+function openSession(path: string, { index, agentFolders }: Reading) {
+  const agents = agentFolders.findAgentFiles(path);
   const ofAgents = agents.map(({ agentId, parts: [{ inode }], bytes, changedAt: at }) => [agentId, inode, bytes, at]);
   const files = [VERSION, index.identify(path), ...(agents.length > 0 ? [hash(ofAgents.join(' '))] : [])];
   const sessionId = basename(path, '.jsonl');
@@ -138,33 +150,31 @@ function openSession(path: string, legacy: AgentFolders, index: SessionIndex) {
   };
 }
 
-function listAgents(path: string, legacy: AgentFolders): AgentFile[] {
-  const own = findAgentFiles(path);
-  return legacy.hasLegacyFiles(dirname(path)) ? [...own, ...findLegacyAgentFiles(path, basename(path, '.jsonl'))] : own;
-}
-
-function readSession(path: string, legacy: AgentFolders, index: SessionIndex, withCauses: boolean): KnownSession {
-  const session = openSession(path, legacy, index);
+function readSession(path: string, reading: Reading): KnownSession {
+  const { index, withCauses } = reading;
+  const session = openSession(path, reading);
   const known = index.read<Relations>(path, 'relations', session.files);
   const isKnown = known && (!withCauses || index.has(path, 'causes', causesKey(session, known)));
   return {
     ...session,
-    relations: isKnown ? known : remember(session, session.scan(), new Set(), '', index, withCauses),
+    relations: isKnown ? known : remember(session, session.scan(), { key: '', seen: new Set() }, reading),
   };
 }
 
-function remember(
-  session: OpenSession,
-  scan: SessionScan,
-  seen: Set<string>,
-  family: string,
-  index: SessionIndex,
-  withCauses: boolean,
-): Relations {
+/** How far related sessions have been added up. */
+interface Family {
+  readonly key: Relations['family'];
+  /** The ids of their responses. */
+  readonly seen: Set<string>;
+}
+
+/** Adds up what a session used beside its family, and remembers it. */
+function remember(session: OpenSession, scan: SessionScan, { key, seen }: Family, reading: Reading): Relations {
   const { path, files } = session;
+  const { index, withCauses } = reading;
   const { causes, ...usage } = addUpResponses(scan, seen, withCauses ? session.readCauses() : undefined);
   const { sessionId, parent, firstPrompt } = scan;
-  const relations = { sessionId, parent, firstPrompt, family };
+  const relations = { sessionId, parent, firstPrompt, family: key };
   index.write(path, 'usage', files, packUsage(usage));
   if (causes) index.write(path, 'causes', causesKey(session, relations), packCauses(causes));
   return index.write(path, 'relations', files, relations);
@@ -175,7 +185,7 @@ function causesKey({ files }: OpenSession, { family }: Relations): string {
   return `${files} ${family}`;
 }
 
-function recall(session: OpenSession, index: SessionIndex, withCauses: boolean): SessionUsage[] {
+function recall(session: OpenSession, { index, withCauses }: Reading): SessionUsage[] {
   const { path, files } = session;
   const packed = index.read<PackedUsage>(path, 'usage', files);
   const relations = index.read<Relations>(path, 'relations', files);
@@ -186,15 +196,14 @@ function recall(session: OpenSession, index: SessionIndex, withCauses: boolean):
 }
 
 /** Counts once what forks have copied from their parents. */
-function joinRelatives(sessions: readonly KnownSession[], index: SessionIndex, withCauses: boolean): void {
+function joinRelatives(sessions: readonly KnownSession[], reading: Reading): void {
   for (const members of findFamilies(sessions)) {
     const files = members.map((session) => `${session.path} ${session.files}`).toSorted();
-    const family = members.length === 1 ? '' : hash(files.join('\n'));
-    if (members.every(({ relations }) => relations.family === family)) continue;
-    const seen = new Set<string>();
+    const family = { key: members.length === 1 ? '' : hash(files.join('\n')), seen: new Set<string>() };
+    if (members.every(({ relations }) => relations.family === family.key)) continue;
     const scans = members.map((session) => ({ session, scan: session.scan() }));
     for (const { session, scan } of scans.toSorted((a, b) => compareAges(a.scan, b.scan)))
-      remember(session, scan, seen, family, index, withCauses);
+      remember(session, scan, family, reading);
   }
 }
 
@@ -227,11 +236,10 @@ function dropCopies(sessions: readonly SessionUsage[]): SessionUsage[] {
 
 function joinCopies(latest: SessionUsage, copies: readonly SessionUsage[]): SessionUsage {
   const uses = copies.flatMap((copy) => copy.uses);
-  const [tasks, parts] = [
-    copies.flatMap(({ causes }) => causes?.tasks ?? []),
-    copies.flatMap(({ causes }) => causes?.parts ?? []),
-  ];
-  return { ...latest, uses, ...(latest.causes && { causes: { ...latest.causes, tasks, parts } }) };
+  if (!latest.causes) return { ...latest, uses };
+  const tasks = copies.flatMap(({ causes }) => causes?.tasks ?? []);
+  const parts = copies.flatMap(({ causes }) => causes?.parts ?? []);
+  return { ...latest, uses, causes: { ...latest.causes, tasks, parts } };
 }
 
 function listTranscripts(claudeFolder: string, onUnreadable: (path: string, error: unknown) => void): string[] {

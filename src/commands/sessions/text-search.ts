@@ -1,15 +1,8 @@
-import { dirname } from 'node:path';
 import { sanitizeValue } from '../../observations/content/sanitize.js';
 import { REDACTED } from '../../observations/redaction/mark.js';
 import type { Redact } from '../../observations/redaction/redact.js';
 import { attempt } from '../../shared/attempt.js';
-import {
-  type AgentFile,
-  AgentFolders,
-  findAgentFiles,
-  findLegacyAgentFiles,
-  readAgent,
-} from '../../transcript/agents/agent-files.js';
+import { AgentFolders, readAgent } from '../../transcript/agents/agent-files.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 import type { Response, Turn } from '../../transcript/turns/turn.js';
@@ -60,14 +53,9 @@ export class TextSearch {
         yield* turn.responses.flatMap(listOutput);
         for (const { turns } of turn.sidechains) yield* turns.flatMap(({ responses }) => responses.flatMap(listOutput));
       }
-    for (const file of this.#listAgents(session))
+    for (const file of this.#folders.findAgentFiles(path, sessionId))
       if (file.parts.some((part) => attempt(() => this.#filter.mayContain(part.path)) ?? true))
         for (const { responses } of readAgent(file)?.turns ?? []) yield* responses.flatMap(listOutput);
-  }
-
-  #listAgents({ path, sessionId }: SessionOverview): AgentFile[] {
-    const own = findAgentFiles(path);
-    return this.#folders.hasLegacyFiles(dirname(path)) ? [...own, ...findLegacyAgentFiles(path, sessionId)] : own;
   }
 }
 

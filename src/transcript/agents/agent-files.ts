@@ -110,6 +110,13 @@ export class AgentFolders {
     return sessions.filter((session) => existsSync(join(agentsFolder(projectFolder, session), 'workflows', runId)));
   }
 
+  /** The files of a session's subagents, also those of old versions, next to the transcript. */
+  findAgentFiles(transcriptPath: string, sessionId = basename(transcriptPath, '.jsonl')): AgentFile[] {
+    const own = findAgentFiles(transcriptPath);
+    if (!this.hasLegacyFiles(dirname(transcriptPath))) return own;
+    return [...own, ...findLegacyAgentFiles(transcriptPath, sessionId)];
+  }
+
   /** Whether agents' files are next to the transcripts. */
   hasLegacyFiles(projectFolder: string): boolean {
     const names = () => attempt(() => readdirSync(projectFolder)) ?? [];

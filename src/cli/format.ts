@@ -64,6 +64,11 @@ export function formatMoment(ms: number): string {
   return formatSecond(ms).slice(0, '2026-11-01 14:05'.length);
 }
 
+/** Local day: `2026-11-01`. */
+export function formatDay(ms: number): string {
+  return formatSecond(ms).slice(0, '2026-11-01'.length);
+}
+
 /** Local time, to the second: `2026-11-01 14:05:30`. */
 export function formatSecond(ms: number): string {
   const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);

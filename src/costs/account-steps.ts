@@ -1,6 +1,13 @@
 import { nameModel } from '../observations/build/model-name.js';
 import { type AccountStep, findBase, followsFromCounts, listSteps } from '../transcript/sessions/cost-account.js';
-import { type PlacedPoint, PRICE_CHOICES, type PriceChoice, type SessionUsage, type Use } from './session-usage.js';
+import {
+  type PlacedPoint,
+  PRICE_CHOICES,
+  type PriceChoice,
+  type SessionUsage,
+  STANDARD_PRICES,
+  type Use,
+} from './session-usage.js';
 
 /** A step of a session's account. */
 export interface PlacedStep extends AccountStep {
@@ -77,10 +84,8 @@ function findPriceChoice({ model, session }: PlacedStep): PriceChoice | undefine
   if (session.points.some(({ point }) => point.hasDefaultPrice)) return undefined;
   const counted = session.uses.filter(({ point }) => point !== undefined);
   const own = counted.filter((use) => use.model === model);
-  const [choice = STANDARD, ...others] = own.length > 0 ? own : counted;
+  const [choice = STANDARD_PRICES, ...others] = own.length > 0 ? own : counted;
   const isSame = others.every((use) => PRICE_CHOICES.every((name) => use[name] === choice[name]));
   const isKnown = own.length > 0 || PRICE_CHOICES.every((name) => !choice[name]);
   return isSame && isKnown ? { isFast: choice.isFast, isInUs: choice.isInUs } : undefined;
 }
-
-const STANDARD: PriceChoice = { isFast: false, isInUs: false };

@@ -1,7 +1,7 @@
 import { groupBy } from '../shared/group-by.js';
 import { isInStep, type PlacedStep } from './account-steps.js';
 import { type FindPrices, findLongPromptPrices, findPrices as findTablePrices, priceUsed } from './list-prices.js';
-import type { PriceChoice, Use } from './session-usage.js';
+import { PRICE_CHOICES, type PriceChoice, STANDARD_PRICES, type Use } from './session-usage.js';
 
 /** The steps of the accounts that cost what the list says, by model. */
 export interface Agreement {
@@ -50,14 +50,12 @@ function isSame({ dollars, sum }: PlacedStep, listDollars: number | undefined): 
 function priceStep(step: PlacedStep, findPrices: FindPrices) {
   const uses = findUses(step);
   const choices = listChoices(uses);
-  const [choice = STANDARD, ...others] = choices;
+  const [choice = STANDARD_PRICES, ...others] = choices;
   // Where responses differ, they only tell what all cost if there was nothing but them.
   const listDollars =
     others.length > 0 && areAll(uses, step) ? addUp(uses, findPrices) : price(step, choice, findPrices);
   return { listDollars, choices };
 }
-
-const STANDARD: PriceChoice = { isFast: false, isInUs: false };
 
 /** The responses that a step has paid. Claude Code also asks models for itself, as it does for the session's responses. */
 function findUses(step: PlacedStep): readonly Use[] {
@@ -69,7 +67,7 @@ function findUses(step: PlacedStep): readonly Use[] {
 
 function listChoices(uses: readonly Use[]): PriceChoice[] {
   const choices = [...groupBy(uses, ({ isFast, isInUs }) => `${isFast} ${isInUs}`).values()].map(([use]) => use);
-  return choices.length > 0 ? choices : [STANDARD];
+  return choices.length > 0 ? choices : [STANDARD_PRICES];
 }
 
 function areAll(uses: readonly Use[], { counts, model }: PlacedStep): boolean {
@@ -94,14 +92,14 @@ function price({ model, at, counts }: PlacedStep, choice: PriceChoice, findPrice
 
 /** Says why a step does not cost what the list says, as far as its session tells. */
 function explain(step: PlacedStep, choices: readonly PriceChoice[], findPrices: FindPrices): string {
-  const [choice = STANDARD] = choices;
+  const [choice = STANDARD_PRICES] = choices;
   const fits = (one: PriceChoice, find: FindPrices = findPrices, at = step.at) =>
     isSame(step, price({ ...step, at }, one, find));
   if (step.session.points.some(({ point }) => point.hasDefaultPrice))
     return 'Claude Code took a default price for a model that it did not know';
   const listed = choices.map((each) => price(step, each, findPrices));
   if (listed.includes(undefined))
-    return `the list does not have ${price(step, STANDARD, findPrices) === undefined ? 'the model' : 'its fast mode'}`;
+    return `the list does not have ${price(step, STANDARD_PRICES, findPrices) === undefined ? 'the model' : 'its fast mode'}`;
   if (!step.isSplit) return 'the account does not say how long cache writes live';
   if (fits(choice, findTablePrices)) return 'your Langfuse has another price';
   if (choices.length > 1 && isBetween(step.dollars, listed)) return describeMixture(choices);
@@ -121,20 +119,28 @@ function isBetween(dollars: number, prices: readonly (number | undefined)[]): bo
 }
 
 const ALL_CHOICES: readonly PriceChoice[] = [
-  STANDARD,
+  STANDARD_PRICES,
   { isFast: true, isInUs: false },
   { isFast: false, isInUs: true },
   { isFast: true, isInUs: true },
 ];
 
-function describeChoice({ isFast, isInUs }: PriceChoice): string {
-  const words = [isFast ? 'in fast mode' : '', isInUs ? 'in the US' : ''].filter((word) => word !== '');
-  return words.join(' and ') || 'outside fast mode and the US';
+function describeChoice(choice: PriceChoice): string {
+  return nameChoices((name) => choice[name]) || 'outside fast mode and the US';
 }
 
 function describeMixture(choices: readonly PriceChoice[]): string {
   const isMixed = (name: keyof PriceChoice) =>
     choices.some((each) => each[name]) && !choices.every((each) => each[name]);
-  const words = [isMixed('isFast') ? 'in fast mode' : '', isMixed('isInUs') ? 'in the US' : ''];
-  return `only a part of it ran ${words.filter((word) => word !== '').join(' and ')}`;
+  return `only a part of it ran ${nameChoices(isMixed)}`;
+}
+
+const WORDS = { isFast: 'in fast mode', isInUs: 'in the US' } satisfies {
+  readonly [name in keyof PriceChoice]: string;
+};
+
+function nameChoices(isMade: (name: keyof PriceChoice) => boolean): string {
+  return PRICE_CHOICES.filter(isMade)
+    .map((name) => WORDS[name])
+    .join(' and ');
 }

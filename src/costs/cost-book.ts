@@ -2,7 +2,7 @@ import { groupBy } from '../shared/group-by.js';
 import { TOKEN_KINDS } from '../transcript/file/token-kinds.js';
 import { isInStep, listAllSteps, type PlacedStep } from './account-steps.js';
 import { type FindPrices, findSaving, type KindPrices, type Priced, priceUsed } from './list-prices.js';
-import { addUsed, mapUsed, type PriceChoice, type SessionUsage, type Use, type Used } from './session-usage.js';
+import { addUsed, mapUsed, type SessionUsage, STANDARD_PRICES, type Use, type Used } from './session-usage.js';
 
 /** What something cost, or a sum of that. */
 export interface Costs {
@@ -19,6 +19,9 @@ export interface Costs {
   /** Cache reads whose saving is unknown. */
   readonly unknownCacheReads: number;
 }
+
+/** What is in an account and no response has used: titles, compactions, side queries. */
+export const CLAUDE_CODE = '(Claude Code itself)';
 
 export interface Entry<T extends Use = Use> extends Costs {
   readonly session: SessionUsage;
@@ -74,7 +77,7 @@ function shareDollars<T extends Use>(step: PlacedStep, all: readonly T[], findPr
     );
   });
   const weigh = (used: Used, priced: Priced) => priceUsed(used, findPrices(priced) ?? USUAL_RATIOS);
-  const [{ isFast, isInUs } = STANDARD] = uses;
+  const [{ isFast, isInUs } = STANDARD_PRICES] = uses;
   const own = { use: undefined, weight: weigh(rest, { model, at, isFast, isInUs }) };
   const weighed = [...uses.map((use) => ({ use, weight: weigh(use.used, use) })), own];
   const total = weighed.reduce((sum, { weight }) => sum + weight, 0);
@@ -83,8 +86,6 @@ function shareDollars<T extends Use>(step: PlacedStep, all: readonly T[], findPr
     .filter(({ weight }) => weight > 0)
     .map(({ use, weight }) => ({ use, dollars: (step.dollars * weight) / total, step }));
 }
-
-const STANDARD: PriceChoice = { isFast: false, isInUs: false };
 
 /** How the prices of most models relate to each other. */
 export const USUAL_RATIOS: KindPrices = {

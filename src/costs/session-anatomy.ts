@@ -1,7 +1,7 @@
 import { groupBy } from '../shared/group-by.js';
 import { GROUP_OF_KIND, type TokenGroup } from '../transcript/file/token-kinds.js';
 import type { SessionCauses } from './causes/read-causes.js';
-import { addUpCosts, type Costs, type Entry, listEntries, sumDollars, USUAL_RATIOS } from './cost-book.js';
+import { addUpCosts, CLAUDE_CODE, type Costs, type Entry, listEntries, sumDollars, USUAL_RATIOS } from './cost-book.js';
 import { type FindPrices, priceUsed } from './list-prices.js';
 import { readCausesWithParents } from './read-usage.js';
 import { type PartUse, USED_KINDS, type Use, type UsedKind } from './session-usage.js';
@@ -62,8 +62,6 @@ export function readAnatomy(path: string, findPrices: FindPrices): SessionAnatom
     losses: listLosses(causes, responses, findPrices),
   };
 }
-
-export const CLAUDE_CODE = '(Claude Code itself)';
 
 type Spent = Pick<PartCosts, 'entered' | 'carried' | 'written'>;
 

@@ -20,6 +20,7 @@ export interface PriceChoice {
   /** Whether it had to run in the US. */
   readonly isInUs: boolean;
 }
+export const STANDARD_PRICES: PriceChoice = { isFast: false, isInUs: false };
 export const PRICE_CHOICES = ['isFast', 'isInUs'] as const satisfies (keyof PriceChoice)[];
 
 /** What some responses of a session used that do not differ in anything but their counts. */

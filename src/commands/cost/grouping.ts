@@ -1,6 +1,15 @@
 import { UsageError } from '../../cli/command-line.js';
-import { formatMoment } from '../../cli/format.js';
-import { addUpCosts, type Costs, countTokens, type Entry, listEntries, sumDollars } from '../../costs/cost-book.js';
+import { formatDay } from '../../cli/format.js';
+import { findMcpServer } from '../../costs/causes/parts.js';
+import {
+  addUpCosts,
+  CLAUDE_CODE,
+  type Costs,
+  countTokens,
+  type Entry,
+  listEntries,
+  sumDollars,
+} from '../../costs/cost-book.js';
 import type { FindPrices } from '../../costs/list-prices.js';
 import type { PartUse, SessionUsage, TaskUse, Use } from '../../costs/session-usage.js';
 import { originName, readRepositoryConfig } from '../../git/repository.js';
@@ -23,9 +32,6 @@ export interface Grouped {
 
 type Group = (sessions: readonly SessionUsage[], findPrices: FindPrices, since?: number) => Grouped;
 type FindKey<T extends Use> = (entry: Entry<T>) => string;
-
-const CLAUDE_CODE = '(Claude Code itself)';
-const MCP_SERVER = /^mcp__(.+?)(?:__.*| \(definitions\))$/;
 
 /** By what the costs can be added up. Some finders remember what they have found. */
 const GROUPINGS = {
@@ -51,7 +57,7 @@ const GROUPINGS = {
   command: byTask(({ command }) => (command ? `/${command}` : '(no command)')),
   prompt: byTask(({ turn }, { sessionId }) => `${sessionId} turn ${turn || '?'}`),
   tool: byPart(({ part }) => part),
-  mcp: byPart(({ part }) => MCP_SERVER.exec(part)?.[1] ?? '(no MCP server)'),
+  mcp: byPart(({ part }) => findMcpServer(part) ?? '(no MCP server)'),
 } satisfies { [name: string]: Group };
 export type GroupName = keyof typeof GROUPINGS;
 
@@ -116,7 +122,7 @@ function group<T extends Use>(
 }
 
 function findDay({ at }: Entry): string {
-  return formatMoment(at).slice(0, '2026-11-01'.length);
+  return formatDay(at);
 }
 
 function findProject({ session: { folder } }: Entry): string {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatMoment, plural } from '../../cli/format.js';
+import { formatDay, formatMoment, plural } from '../../cli/format.js';
 import { formatDollars } from '../../cli/format-cost.js';
 import { claudeFolder } from '../../config/claude-folder.js';
 import type { Budget } from '../../config/setting-formats.js';
@@ -9,6 +9,7 @@ import { readAllUsage } from '../../costs/read-usage.js';
 import { findTurnStart, readTurnSpending, type Spending, sumSpending, type TurnStart } from '../../costs/spending.js';
 import { replaceOwnFile } from '../../shared/atomic-write.js';
 import { attempt } from '../../shared/attempt.js';
+import { startOfDay } from '../../shared/start-of-day.js';
 import { sessionFolder } from '../../state/session-folder.js';
 import { BUDGET_OF_ALL, BUDGET_OF_TURN } from './budget-message.js';
 
@@ -61,11 +62,11 @@ export class BudgetWatch {
   #lookAtDay(limit: number): void {
     const { env, folder } = this.#watched;
     const now = new Date();
-    const day = formatMoment(now.getTime()).slice(0, '2026-11-20'.length);
+    const day = formatDay(now.getTime());
     const message = new Message(folder, BUDGET_OF_ALL, day);
     if (message.wasLeft) return;
     const sessions = readAllUsage(claudeFolder(env), folder);
-    const spent = sumSpending(sessions, startOfDay(now, 0), startOfDay(now, 1), PRICE_TABLE.findPrices);
+    const spent = sumSpending(sessions, startOfDay(now), startOfDay(now, 1), PRICE_TABLE.findPrices);
     if (spent.dollars > limit)
       message.leave(describe(`the sessions of ${day} have used`, spent, `the ${formatDollars(limit)} for a day`));
   }
@@ -90,10 +91,6 @@ class Pace {
     const endedAt = Date.now();
     this.#dueAt = endedAt + Math.max(this.#pauseMs, (endedAt - startedAt) * REST);
   }
-}
-
-function startOfDay(now: Date, days: number): number {
-  return new Date(now.getFullYear(), now.getMonth(), now.getDate() + days).getTime();
 }
 
 function describe(start: string, { dollars, unpricedTokens }: Spending, limit: string): string {

@@ -1,6 +1,7 @@
 import { addUpCosts, type Costs, listEntries } from '../../costs/cost-book.js';
 import { PRICE_TABLE } from '../../costs/list-prices.js';
 import { readAllUsage } from '../../costs/read-usage.js';
+import { startOfDay } from '../../shared/start-of-day.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import type { SessionIndex } from '../../transcript/sessions/session-index.js';
 
@@ -19,16 +20,12 @@ export function readSpent(
   now: Date,
 ): Spent | undefined {
   const daysSinceMonday = (now.getDay() + 6) % 7;
-  const monday = startOfDay(now, daysSinceMonday);
+  const monday = startOfDay(now, -daysSinceMonday);
   const wanted = sessions.filter(({ changedAt }) => changedAt >= monday).map(({ path }) => path);
   if (wanted.length === 0) return undefined;
   const usage = readAllUsage(folders.claude, folders.state, { wanted, index });
   const week = listEntries(usage, PRICE_TABLE.findPrices, ({ uses }) => uses).filter(({ at }) => at >= monday);
   if (week.length === 0) return undefined;
-  const midnight = startOfDay(now, 0);
+  const midnight = startOfDay(now);
   return { today: addUpCosts(week.filter(({ at }) => at >= midnight)), week: addUpCosts(week) };
-}
-
-function startOfDay(now: Date, daysAgo: number): number {
-  return new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo).getTime();
 }

@@ -90,6 +90,7 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
   const cleanupDays = readCleanupDays(files);
   const states = new SessionStates(state, env, target?.id, index);
   const unsent = await findUnsent(sessions, states, cleanupDays, Date.now());
+  const spent = readSpent(sessions, { claude: claudeFolder(settings.hookEnv), state: folder }, index, new Date());
   index.save();
   const mask = createMask([settings.hookEnv, commandEnvironment(env)]);
   const unreadable: string[] = [];
@@ -103,7 +104,7 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
     here: here && { ...describeHere(here, state, goal), muted: isMuted },
     newest: findNewestTurn(sessions, state, goal),
     pending: listPending(known).map(({ destination: _, ...each }) => each),
-    spent: readSpent(sessions, { claude: claudeFolder(settings.hookEnv), state: folder }, index, new Date()),
+    spent,
     unsent: unsent && { ...unsent, cleanupDays },
   });
 }

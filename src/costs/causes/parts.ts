@@ -24,6 +24,20 @@ export interface Part {
   readonly tokens: number;
 }
 
+const MCP_TOOL = /^mcp__(.+?)__/;
+const MCP_DEFINITIONS = /^mcp__(.+) \(definitions\)$/;
+
+/** The part to which the definition of a tool belongs: those of all tools of an MCP server are one part. */
+export function nameDefinitions(tool: unknown): string {
+  const [, server] = (typeof tool === 'string' && MCP_TOOL.exec(tool)) || [];
+  return server === undefined ? OWN_PARTS.tools : `mcp__${server} (definitions)`;
+}
+
+/** The MCP server to which a part belongs. */
+export function findMcpServer(part: string): string | undefined {
+  return (MCP_DEFINITIONS.exec(part) ?? MCP_TOOL.exec(part))?.[1];
+}
+
 export function addUpTokens(parts: readonly Part[]): number {
   return parts.reduce((sum, { tokens }) => sum + tokens, 0);
 }

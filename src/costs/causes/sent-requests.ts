@@ -4,7 +4,7 @@ import { listAllLines } from '../../transcript/file/lines.js';
 import { TranscriptReader } from '../../transcript/file/reader.js';
 import { ShapeLine } from '../../transcript/file/schema.js';
 import type { RequestMessages } from './context.js';
-import { estimateTokens, OWN_PARTS, type Part } from './parts.js';
+import { estimateTokens, nameDefinitions, OWN_PARTS, type Part } from './parts.js';
 
 interface Delta extends Omit<RequestMessages, 'shape'> {
   readonly shapeHash: string | undefined;
@@ -48,22 +48,14 @@ export class SentRequests {
   }
 }
 
-/** The definitions of all tools of an MCP server are one part. */
-const MCP_SERVER = /^(mcp__.+?)__/;
-
 /** Lists what is in front of all messages: the system prompt and the tools. Undefined if the line cannot be read. */
 function readShape(bytes: Buffer): readonly Part[] | undefined {
   const { shape } = ShapeLine.parse(parseJson(bytes.toString('utf8')));
   if (!shape) return undefined;
   const parts = new Map<string, number>([[OWN_PARTS.system, estimateTokens(shape.system)]]);
   for (const tool of Array.isArray(shape.tools) ? shape.tools : []) {
-    const name = nameDefinition(isRecord(tool) ? tool.name : undefined);
+    const name = nameDefinitions(isRecord(tool) ? tool.name : undefined);
     parts.set(name, (parts.get(name) ?? 0) + estimateTokens(tool));
   }
   return [...parts].map(([name, tokens]) => ({ name, tokens }));
-}
-
-function nameDefinition(tool: unknown): string {
-  const [, server] = (typeof tool === 'string' && MCP_SERVER.exec(tool)) || [];
-  return server === undefined ? OWN_PARTS.tools : `${server} (definitions)`;
 }

@@ -8,8 +8,8 @@ import { formatJson, printJson, printStderr, printStdout } from '../../cli/termi
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { describingVariables, readSettings } from '../../config/settings.js';
+import { readContextCosts } from '../../costs/context-costs.js';
 import { PRICE_TABLE } from '../../costs/list-prices.js';
-import { readAnatomy } from '../../costs/session-anatomy.js';
 import { readSessionCost } from '../../costs/session-cost.js';
 import { exportSession } from '../../export/session.js';
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
@@ -81,9 +81,9 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const turn = parsePositiveNumber('turn', values.turn);
   const session = selectSession('preview', positionals, claudeFolder(processEnv), processEnv);
   if (values.cost) {
-    const anatomy = readAnatomy(session.path, PRICE_TABLE.findPrices);
-    if (!anatomy) throw new UsageError(`${session.path} cannot be read`);
-    await (values.json ? printJson(toRecord(anatomy)) : printStdout(renderCost(anatomy).join('\n')));
+    const costs = readContextCosts(session.path, PRICE_TABLE.findPrices);
+    if (!costs) throw new UsageError(`${session.path} cannot be read`);
+    await (values.json ? printJson(toRecord(costs)) : printStdout(renderCost(costs).join('\n')));
     return 0;
   }
   const there = await readCommandSettings(processEnv, session.folders[0] ?? process.cwd());

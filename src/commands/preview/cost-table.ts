@@ -2,14 +2,14 @@ import { drawColumns } from '../../cli/columns.js';
 import { formatCount, formatDuration, formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { formatCosts, formatDollars, roundDollars, toCostRecord } from '../../cli/format-cost.js';
 import { cutToWidth, style, terminalWidth } from '../../cli/terminal.js';
-import type { CacheLoss, PartCosts, SessionAnatomy } from '../../costs/session-anatomy.js';
+import type { CacheLoss, ContextCosts, PartCosts } from '../../costs/context-costs.js';
 
 /** Within the 5 minutes that the cache lives at least, a pause explains nothing. */
 const SHORT_PAUSE_MS = 4 * 60_000;
 const MOST_LOSSES = 10;
 
 /** Shows what filled the context of a session and what that cost, and where the cache was lost. */
-export function renderCost({ sessionId, costs, parts, losses }: SessionAnatomy): string[] {
+export function renderCost({ sessionId, costs, parts, losses }: ContextCosts): string[] {
   const names = ['what filled the context', ...parts.map(({ name }) => toOneLine(name))];
   const column = (heading: string, show: (part: PartCosts) => string) => ({ heading, cells: parts.map(show) });
   const dollars = (value: number) => (value === 0 ? '' : formatDollars(value));
@@ -18,8 +18,8 @@ export function renderCost({ sessionId, costs, parts, losses }: SessionAnatomy):
     [
       column('at the end', ({ inContext }) => (inContext === 0 ? '' : formatCount(inContext))),
       column('dollars', (part) => formatCosts(part.costs)),
-      column('sent', ({ entered }) => dollars(entered)),
-      column('read again', ({ carried }) => dollars(carried)),
+      column('sent', ({ sent }) => dollars(sent)),
+      column('read again', ({ readAgain }) => dollars(readAgain)),
       column('written', ({ written }) => dollars(written)),
     ],
     { minNameColumns: 'what filled the context'.length },
@@ -62,16 +62,16 @@ function explainLoss({ pause, isOtherModel }: Pick<CacheLoss, 'pause' | 'isOther
 }
 
 /** `sentDollars`, `readAgainDollars` and `writtenDollars` add up to the other dollars. */
-export function toRecord({ sessionId, costs, parts, losses }: SessionAnatomy) {
+export function toRecord({ sessionId, costs, parts, losses }: ContextCosts) {
   return {
     sessionId,
     ...toCostRecord(costs),
-    parts: parts.map(({ name, inContext, costs: own, entered, carried, written }) => ({
+    parts: parts.map(({ name, inContext, costs: own, sent, readAgain, written }) => ({
       part: name,
       tokensAtTheEnd: inContext,
       ...toCostRecord(own),
-      sentDollars: roundDollars(entered),
-      readAgainDollars: roundDollars(carried),
+      sentDollars: roundDollars(sent),
+      readAgainDollars: roundDollars(readAgain),
       writtenDollars: roundDollars(written),
     })),
     cacheLosses: losses.map(({ at, turn, agent, tokens, dollars, pause, isOtherModel }) => ({

@@ -35,6 +35,13 @@ export interface LostCache {
   readonly isOtherModel: boolean;
 }
 
+interface LastRequest {
+  /** Tokens that were in the cache after it. */
+  readonly cached: number;
+  readonly at: number;
+  readonly model: string | undefined;
+}
+
 interface PlacedPart {
   readonly name: string;
   tokens: number;
@@ -55,7 +62,7 @@ export class Context {
   #written: readonly Part[] = [];
   #messages = 0;
   #isCompacted = false;
-  #last: { readonly cached: number; readonly at: number; readonly model: string | undefined } | undefined;
+  #last: LastRequest | undefined;
 
   /** What the last request had, in order. */
   get parts(): readonly Part[] {
@@ -71,26 +78,8 @@ export class Context {
     this.#last = undefined;
   }
 
-  /** Finds what the request of the next response has lost; undefined if nothing. */
-  findLostCache(response: Response): LostCache | undefined {
-    const { model, lastBlockAt, usage } = response;
-    const { cacheRead, cacheWritten, input } = groupTokens(usage);
-    const last = this.#last;
-    this.#last = { cached: cacheRead + cacheWritten, at: lastBlockAt, model };
-    const tokens = Math.min(last?.cached ?? 0, cacheRead + cacheWritten + input) - cacheRead;
-    if (!last || tokens <= 0) return undefined;
-    const counts = countUsage(usage) ?? {};
-    const kind = REQUEST_KINDS.slice(1).find((each) => (counts[each] ?? 0) > 0) ?? 'input';
-    return {
-      tokens,
-      kind,
-      pause: Math.max(0, findRequestTime(response) - last.at),
-      isOtherModel: model !== last.model,
-    };
-  }
-
-  /** Adds what a response answers, and then what it has written. Returns what it used for each part. */
-  add(response: Pick<Response, 'answered' | 'blocks' | 'usage'>, sent: RequestMessages | undefined): Shares {
+  /** Adds what a response answers, and then what it has written. Returns what it used for each part, and what its request has lost. */
+  add(response: Response, sent: RequestMessages | undefined): { readonly shares: Shares; readonly lost?: LostCache } {
     const { answered, blocks, usage } = response;
     const shares: Shares = new Map();
     const { context_tokens: size = 0 } = describeContext(usage);
@@ -100,7 +89,10 @@ export class Context {
     }
     this.#written = listWritten(blocks, usage);
     for (const { name, tokens } of this.#written) addShare(shares, name, 'output', tokens);
-    return shares;
+    const { cacheRead, cacheWritten } = groupTokens(usage);
+    const lost = this.#last && findLostCache(response, this.#last);
+    this.#last = { cached: cacheRead + cacheWritten, at: response.lastBlockAt, model: response.model };
+    return { shares, ...(lost && { lost }) };
   }
 
   #addRequest(answered: readonly AnsweredMessage[], size: number, sent: RequestMessages | undefined): void {
@@ -169,6 +161,18 @@ export class Context {
       }
     }
   }
+}
+
+/** Finds what a request has lost of what was in the cache after the one before; undefined if nothing. */
+function findLostCache(response: Response, last: LastRequest): LostCache | undefined {
+  const { model, usage } = response;
+  const { cacheRead, cacheWritten, input } = groupTokens(usage);
+  const tokens = Math.min(last.cached, cacheRead + cacheWritten + input) - cacheRead;
+  if (tokens <= 0) return undefined;
+  const counts = countUsage(usage) ?? {};
+  const kind = REQUEST_KINDS.slice(1).find((each) => (counts[each] ?? 0) > 0) ?? 'input';
+  const pause = Math.max(0, findRequestTime(response) - last.at);
+  return { tokens, kind, pause, isOtherModel: model !== last.model };
 }
 
 function shrink(parts: readonly PlacedPart[], size: number): void {

@@ -23,7 +23,7 @@ type Task = Pick<TaskUse, 'agent' | 'skill' | 'command' | 'turn'>;
 export interface ResponseCause extends Task {
   readonly isExact: boolean;
   readonly shares: Shares;
-  readonly lost?: LostCache | undefined;
+  readonly lost?: LostCache;
 }
 
 export const NO_CAUSE: ResponseCause = {
@@ -127,15 +127,12 @@ class CauseReader implements SessionCauses {
       const { attributionSkill: skill = called, attributionAgent = task.agent } = response.workedFor;
       const cause = { ...task, skill, agent: task.agent === '' ? '' : attributionAgent };
       called = findCalledSkill(response) ?? called;
-      const lost = context.findLostCache(response);
-      const shares = context.add(
-        { ...response, answered: response.answered.map((each) => this.#nameTool(each)) },
-        sent,
-      );
+      const answered = response.answered.map((each) => this.#nameTool(each));
+      const used = context.add({ ...response, answered }, sent);
       const id = response.id ?? response.uuid;
       // In an agent's file, it may be the copy of a response of the main thread.
       if (id !== undefined && !this.responses.has(id))
-        this.responses.set(id, { ...cause, isExact: sent !== undefined, shares, lost });
+        this.responses.set(id, { ...cause, isExact: sent !== undefined, ...used });
       for (const call of response.calls) this.#addCall(call, cause);
     }
     if (compactions.some((line) => line > read)) context.compact();

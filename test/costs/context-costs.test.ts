@@ -2,10 +2,10 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readContextCosts } from '../../src/costs/context-costs.js';
 import { addUpCosts, listEntries, sumDollars } from '../../src/costs/cost-book.js';
 import { findPrices } from '../../src/costs/list-prices.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
-import { readAnatomy } from '../../src/costs/session-anatomy.js';
 import { appendLines, assistant, at, ms, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
 import { recordings, transcriptsOf } from '../support/recording.js';
 import { removeFolder } from '../support/remove-folder.js';
@@ -14,7 +14,7 @@ let root: string;
 let path: string;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'cc-langfuse-anatomy-'));
+  root = mkdtempSync(join(tmpdir(), 'cc-langfuse-context-'));
   path = join(root, 'projects', '-work', `${SESSION}.jsonl`);
 });
 
@@ -59,11 +59,11 @@ test('a result costs what it was sent for, and what each later request has read 
     result('t2', 450, 4),
     answer('m3', text('done'), 5, { read: 2_000, for5m: 500, output: 10 }),
   );
-  const anatomy = readAnatomy(path, findPrices);
-  const shown = anatomy?.parts.map(({ name, inContext, entered, carried, written }) => [
+  const found = readContextCosts(path, findPrices);
+  const shown = found?.parts.map(({ name, inContext, sent, readAgain, written }) => [
     name,
     inContext,
-    ...[entered, carried, written].map((dollars) => Number(dollars.toFixed(9))),
+    ...[sent, readAgain, written].map((dollars) => Number(dollars.toFixed(9))),
   ]);
   const dollars = (value: number) => Number(value.toFixed(9));
   expect(shown).toEqual([
@@ -74,7 +74,7 @@ test('a result costs what it was sent for, and what each later request has read 
     ['(answers)', 0, 0, 0, dollars(10 * PRICES.output)],
     ['(prompts)', 10, dollars(10 * PRICES.for5m), dollars(2 * 10 * PRICES.read), 0],
   ]);
-  expect(anatomy?.losses).toEqual([]);
+  expect(found?.losses).toEqual([]);
 });
 
 test('where the cache was lost, it says how much was sent again, what that cost more, and what may have caused it', () => {
@@ -90,7 +90,7 @@ test('where the cache was lost, it says how much was sent again, what that cost 
     // A few tokens less are no loss.
     answer('m4', text('four'), 621, { read: 11_500, for1h: 1_000 }, 'claude-sonnet-4-5'),
   );
-  expect(readAnatomy(path, findPrices)?.losses).toEqual([
+  expect(readContextCosts(path, findPrices)?.losses).toEqual([
     {
       at: ms(602),
       turn: 2,
@@ -116,11 +116,11 @@ test.each(recordings())('in $name the parts add up to what each session cost', (
   const entries = listEntries(readAllUsage(each.folder, join(root, 'state')), findPrices, ({ uses }) => uses);
   for (const transcript of transcriptsOf(each)) {
     const own = entries.filter(({ session }) => session.sessionId === basename(transcript, '.jsonl'));
-    const anatomy = readAnatomy(transcript, findPrices);
-    const parts = anatomy?.parts.reduce((sum, { costs }) => sum + sumDollars(costs), 0);
+    const found = readContextCosts(transcript, findPrices);
+    const parts = found?.parts.reduce((sum, { costs }) => sum + sumDollars(costs), 0);
     expect(parts).toBeCloseTo(sumDollars(addUpCosts(own)), 10);
-    expect(sumDollars(anatomy?.costs ?? addUpCosts([]))).toBeCloseTo(sumDollars(addUpCosts(own)), 10);
-    for (const { name, costs, entered, carried, written } of anatomy?.parts ?? [])
-      if (name !== '(Claude Code itself)') expect(entered + carried + written).toBeCloseTo(sumDollars(costs), 10);
+    expect(sumDollars(found?.costs ?? addUpCosts([]))).toBeCloseTo(sumDollars(addUpCosts(own)), 10);
+    for (const { name, costs, sent, readAgain, written } of found?.parts ?? [])
+      if (name !== '(Claude Code itself)') expect(sent + readAgain + written).toBeCloseTo(sumDollars(costs), 10);
   }
 });

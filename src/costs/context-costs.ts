@@ -13,9 +13,9 @@ export interface PartCosts {
   /** Tokens of it in the last request of the main thread. */
   readonly inContext: number;
   /** To send it for the first time, or again if the cache was lost. */
-  readonly entered: number;
+  readonly sent: number;
   /** To read it from the cache with each later request. */
-  readonly carried: number;
+  readonly readAgain: number;
   /** For the model to write it. */
   readonly written: number;
 }
@@ -33,7 +33,7 @@ export interface CacheLoss {
   readonly isOtherModel: boolean;
 }
 
-export interface SessionAnatomy {
+export interface ContextCosts {
   readonly sessionId: string;
   readonly costs: Costs;
   readonly parts: readonly PartCosts[];
@@ -44,7 +44,7 @@ export interface SessionAnatomy {
 const LEAST_LOSS = 1_000;
 
 /** Finds what filled the context of a session, and what that cost. Undefined if the transcript cannot be read. */
-export function readAnatomy(path: string, findPrices: FindPrices): SessionAnatomy | undefined {
+export function readContextCosts(path: string, findPrices: FindPrices): ContextCosts | undefined {
   const read = readCausesWithParents(path);
   if (!read) return undefined;
   const { usage, parents, causes, responses } = read;
@@ -63,12 +63,12 @@ export function readAnatomy(path: string, findPrices: FindPrices): SessionAnatom
   };
 }
 
-type Spent = Pick<PartCosts, 'entered' | 'carried' | 'written'>;
+type Spent = Pick<PartCosts, 'sent' | 'readAgain' | 'written'>;
 
 const PURPOSES = {
-  input: 'entered',
-  cacheWritten: 'entered',
-  cacheRead: 'carried',
+  input: 'sent',
+  cacheWritten: 'sent',
+  cacheRead: 'readAgain',
   output: 'written',
 } as const satisfies { readonly [group in TokenGroup]: keyof Spent };
 
@@ -78,7 +78,7 @@ function findPurpose(kind: UsedKind): keyof Spent {
 
 /** Splits what a part cost by what its tokens were used for. */
 function splitDollars(entries: readonly Entry<PartUse>[], findPrices: FindPrices): Spent {
-  const spent = { entered: 0, carried: 0, written: 0 };
+  const spent = { sent: 0, readAgain: 0, written: 0 };
   for (const { use, ...costs } of entries) {
     if (!use) continue;
     const prices = findPrices(use) ?? USUAL_RATIOS;

@@ -42,6 +42,7 @@ test('what dashboard, prices and status say to run is what npx can start', async
     newest: undefined,
     unsent: undefined,
     spent: undefined,
+    isSubscription: false,
     pending,
   };
   const text = formatStatus(status, '/home/me', 0).join('\n');

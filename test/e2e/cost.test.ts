@@ -424,6 +424,11 @@ test('with a subscription the dollars are API value', async () => {
   expect(stdout).toMatch(/^day +API value +tokens /);
   expect(stdout).toContain('you are logged in with a subscription, which does not bill these dollars\n');
   expect((await json()).subscription).toBe(true);
+  expect((await cost('--top')).stdout).toMatch(/\n\nyou are logged in with a subscription, .*\n$/);
+  write(2, ...response(2, new Date().toISOString()));
+  expect((await run(['status'], { HOME: workplace.home })).stdout).toMatch(
+    /^API value +today: ≈ \$0\.0067, list price$/m,
+  );
 });
 
 describe('cost --check', () => {

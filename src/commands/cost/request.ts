@@ -23,8 +23,8 @@ With a subscription the dollars are not billed, and are called API value.
                    rows: [{<by>, ...sums}], total: {...sums}, prices,
                    subscription}. Sums have the names of the columns that --csv
                    prints; for --check {agreements, differences, prices};
-                   for --top {sessions, prompts, prices}, the first two with
-                   {usualDollars, count, above}
+                   for --top {sessions, prompts, prices, subscription}, the
+                   first two with {usualDollars, count, above}
   --csv            print comma-separated values, and nothing else
   --help
 

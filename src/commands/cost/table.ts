@@ -20,6 +20,8 @@ const PROMPT_COLUMNS = 60;
 /** There is one row for each prompt. */
 const MOST_PROMPTS = 30;
 
+export const NOT_BILLED = 'you are logged in with a subscription, which does not bill these dollars';
+
 /** What the dollars rest on. */
 export interface Basis {
   /** Where list prices come from. */
@@ -129,7 +131,7 @@ export function describeTotal(by: GroupName, { entries, rows }: Grouped, total: 
     unpricedTokens > 0
       ? `+ and ? leave out ${plural(unpricedTokens, 'token')} in no account, of models without a list price: ${nameUnpriced(entries)}`
       : undefined,
-    basis.isSubscription ? 'you are logged in with a subscription, which does not bill these dollars' : undefined,
+    basis.isSubscription ? NOT_BILLED : undefined,
     guessed ? 'for a model that it does not know, Claude Code itself takes a default price' : undefined,
   ]
     .filter((line) => line !== undefined)

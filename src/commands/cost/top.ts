@@ -2,13 +2,14 @@ import { formatCount, plural } from '../../cli/format.js';
 import { formatCosts, formatDollars, roundDollars } from '../../cli/format-cost.js';
 import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { wrapToWidth } from '../../cli/wrap.js';
+import { hasSubscription } from '../../config/login.js';
 import { sumDollars } from '../../costs/cost-book.js';
 import type { SessionUsage } from '../../costs/session-usage.js';
 import { groupCosts, type Row } from './grouping.js';
 import { choosePrices, describeSource } from './price-source.js';
 import { toRecord } from './records.js';
 import { type CostRequest, describeNothing } from './request.js';
-import { nameRow } from './table.js';
+import { NOT_BILLED, nameRow } from './table.js';
 
 /** What costs so many times the usual stands out. */
 const TIMES_USUAL = 3;
@@ -35,12 +36,17 @@ export async function showTop(
   const { rows } = groupCosts('session', sessions, prices.findPrices, since);
   const prompts = groupCosts('prompt', sessions, prices.findPrices, since).rows.filter(({ turn }) => turn);
   const [bySession, byPrompt] = [findOutliers(rows), findOutliers(prompts)];
-  const isListed = rows.some(({ costs }) => costs.listDollars > 0);
+  const isSubscription = hasSubscription(env, process.cwd());
+  const notes = [
+    rows.some(({ costs }) => costs.listDollars > 0) ? `prices: ${source}` : undefined,
+    isSubscription ? NOT_BILLED : undefined,
+  ].filter((note) => note !== undefined);
   if (isJson)
     await printJson({
       sessions: toOutlierRecord('session', bySession),
       prompts: toOutlierRecord('prompt', byPrompt),
       prices: source,
+      subscription: isSubscription,
     });
   else if (bySession.count === 0) printStderr(describeNothing('a known cost', request));
   else
@@ -49,7 +55,8 @@ export async function showTop(
         ...renderOutliers('session', bySession),
         '',
         ...renderOutliers('prompt', byPrompt),
-        ...(isListed ? ['', ...wrapToWidth(`prices: ${source}`).map((line) => style('dim', line))] : []),
+        ...(notes.length > 0 ? [''] : []),
+        ...notes.flatMap((note) => wrapToWidth(note)).map((line) => style('dim', line)),
       ].join('\n'),
     );
 }

@@ -71,9 +71,14 @@ function describePending({ pending }: Status, now: number): string[] {
   return count > 0 ? [...shown, `and ${count} more: ${ownCommand()} sessions --limit all`] : shown;
 }
 
-function listSpent({ spent }: Status): Row[] {
+function listSpent({ spent, isSubscription }: Status): Row[] {
   if (!spent) return [];
-  return [['cost', [`today: ${describeSum(spent.today)}`, `since Monday: ${describeSum(spent.week)}`]]];
+  return [
+    [
+      isSubscription ? 'API value' : 'cost',
+      [`today: ${describeSum(spent.today)}`, `since Monday: ${describeSum(spent.week)}`],
+    ],
+  ];
 }
 
 function describeSum(costs: Costs): string {
@@ -89,7 +94,17 @@ function listUnsent({ unsent }: Status, now: number): Row[] {
 }
 
 /** Times are given as ISO 8601. */
-export function buildJsonStatus({ version, tracing, destination, here, newest, pending, spent, unsent }: Status) {
+export function buildJsonStatus({
+  version,
+  tracing,
+  destination,
+  here,
+  newest,
+  pending,
+  spent,
+  isSubscription,
+  unsent,
+}: Status) {
   const { isOn: on, ...others } = tracing;
   return {
     version,
@@ -98,7 +113,7 @@ export function buildJsonStatus({ version, tracing, destination, here, newest, p
     here: here && { ...here, turn: here.turn && toJson(here.turn) },
     newest: newest && toJson(newest),
     pending: pending.map(({ since, ...each }) => ({ ...each, since: new Date(since) })),
-    cost: spent && { today: toCostRecord(spent.today), week: toCostRecord(spent.week) },
+    cost: spent && { today: toCostRecord(spent.today), week: toCostRecord(spent.week), subscription: isSubscription },
     unsent: unsent && { sessions: unsent.count, firstDeletedAfter: new Date(unsent.firstGoes) },
   };
 }

@@ -2,6 +2,7 @@ import { ownCommand } from '../../cli/own-command.js';
 import { listSessions, ranIn } from '../../cli/session-selection.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { commandEnvironment, readCleanupDays, readSettingsFiles } from '../../config/claude-settings.js';
+import { hasSubscription } from '../../config/login.js';
 import { readSettings } from '../../config/settings.js';
 import { findUnsent, type Unsent } from '../../export/deletion.js';
 import { SessionStates } from '../../export/session-state.js';
@@ -46,6 +47,8 @@ export interface Status {
   readonly pending: readonly Pending[];
   /** Undefined if nothing was used since Monday. */
   readonly spent: Spent | undefined;
+  /** Whether today's login does not bill dollars. */
+  readonly isSubscription: boolean;
   /** The sessions that would be lost with their transcripts, which Claude Code deletes after so many days. */
   readonly unsent: (Unsent & { readonly cleanupDays: number }) | undefined;
 }
@@ -105,6 +108,7 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
     newest: findNewestTurn(sessions, state, goal),
     pending: listPending(known).map(({ destination: _, ...each }) => each),
     spent,
+    isSubscription: hasSubscription(settings.hookEnv, cwd),
     unsent: unsent && { ...unsent, cleanupDays },
   });
 }

@@ -81,7 +81,15 @@ test('is shown with what is in an account, at list price, and without a price, a
   use('a', 'm3', november(18), 1, 'claude-secret-9');
   const spent = spend(november(18), { a: november(18) });
   const others = { version: '', tracing: { isOn: true, message: '', problems: [] }, pending: [], unsent: undefined };
-  const status = { ...others, destination: undefined, sendsTo: '', here: undefined, newest: undefined, spent };
+  const status = {
+    ...others,
+    destination: undefined,
+    sendsTo: '',
+    here: undefined,
+    newest: undefined,
+    spent,
+    isSubscription: false,
+  };
   const lines = formatStatus(status, claude, november(18).getTime()).map(stripVTControlCharacters);
   expect(lines.slice(-2)).toEqual([
     'cost            today: ≈ $1.10, list price; 40,000 tokens without a list price',
@@ -90,5 +98,6 @@ test('is shown with what is in an account, at list price, and without a price, a
   expect(buildJsonStatus(status).cost).toEqual({
     today: { dollars: 0, listPriceDollars: 1.1, tokensWithoutPrice: 40_000 },
     week: { dollars: 3, listPriceDollars: 1.1, tokensWithoutPrice: 40_000 },
+    subscription: false,
   });
 });

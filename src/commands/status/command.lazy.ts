@@ -18,7 +18,8 @@ which install and backfill ask for.
                {version, tracing: {on, message, fix?, problems}, destination?,
                here?: {sessionId, turn?, untraced, strays, muted}, newest?,
                pending: [{sessionId, attempts, reason, since}],
-               cost?: {today, week}, unsent?: {sessions, firstDeletedAfter}}
+               cost?: {today, week, subscription},
+               unsent?: {sessions, firstDeletedAfter}}
                a sum of cost is {dollars, listPriceDollars,
                tokensWithoutPrice}
                a turn is {sessionId, title, number, at, traceId, url?}

@@ -1,5 +1,5 @@
 import { nameModel } from '../observations/build/model-name.js';
-import { countUsage } from '../observations/build/usage.js';
+import { countUsage, isCount } from '../observations/build/usage.js';
 import { attempt } from '../shared/attempt.js';
 import type { AgentFile } from '../transcript/agents/agent-files.js';
 import { type AssistantLine, parseLine, parseProgress, type UserLine } from '../transcript/file/line.js';
@@ -252,9 +252,9 @@ class Scan {
     const { gitBranch = this.#branch } = fields;
     const tokens = countUsage(usage);
     if (model === undefined || model === '<synthetic>' || !usage || !tokens || tokens.total === 0) return undefined;
-    const used = mapUsed((kind) =>
-      kind === 'web_search_requests' ? (usage.server_tool_use?.web_search_requests ?? 0) : (tokens[kind] ?? 0),
-    );
+    const { web_search_requests: searches } = usage.server_tool_use ?? {};
+    const counted = { ...tokens, web_search_requests: isCount(searches) ? searches : 0 };
+    const used = mapUsed((kind) => counted[kind] ?? 0);
     const known = this.#responses.get(id);
     if (known && known.used.output > used.output) return undefined;
     this.#responses.set(id, {

@@ -11,6 +11,11 @@ export function parseJson(text: string): unknown {
   return attempt(() => JSON.parse(text));
 }
 
+/** The value of a key that can be any text. All objects inherit values for `constructor` and a few others. */
+export function ownValue<T>(values: { readonly [key: string]: T }, key: string): T | undefined {
+  return Object.hasOwn(values, key) ? values[key] : undefined;
+}
+
 export function withoutUndefined<T>(values: { readonly [key: string]: T | undefined }): { [key: string]: T } {
   return Object.fromEntries(Object.entries(values).filter((entry): entry is [string, T] => entry[1] !== undefined));
 }

@@ -2,7 +2,9 @@ import { cpSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { listAllSteps } from '../../src/costs/account-steps.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
+import { appendLines, assistant, SESSION, user } from '../support/lines.js';
 import { recording, recordings, transcriptsOf } from '../support/recording.js';
 import { removeFolder } from '../support/remove-folder.js';
 
@@ -45,4 +47,65 @@ test('a session that has moved to another project is counted once, also if the o
   const path = join(after, basename(from));
   expect(readAllUsage(root, state, { wanted: [path] })).toEqual([{ ...whole, path }]);
   expect(rememberedIn(state)).not.toContain('-before');
+});
+
+test('models may have names that all objects inherit', () => {
+  const account = (n: number, ...models: string[]) => ({
+    type: 'cost-state',
+    modelUsage: Object.fromEntries(
+      models.map((model) => [
+        model,
+        {
+          inputTokens: n,
+          outputTokens: 0,
+          cacheReadInputTokens: 0,
+          cacheCreationInputTokens: 0,
+          cacheCreationEphemeral5mInputTokens: 0,
+          cacheCreationEphemeral1hInputTokens: 0,
+          costUSD: n,
+        },
+      ]),
+    ),
+    startTime: 1,
+  });
+  const answer = (model: string) => ({
+    ...assistant(model, 'yes'),
+    message: { id: model, model, usage: { input_tokens: 1, output_tokens: 1 } },
+  });
+  appendLines(
+    join(root, 'projects', '-project', `${SESSION}.jsonl`),
+    account(1, 'claude-opus-5'),
+    user('question'),
+    answer('constructor'),
+    answer('toString'),
+    account(2, 'claude-opus-5', 'constructor', 'toString'),
+  );
+  const sessions = readAllUsage(root, state, { withCauses: true });
+  const [{ causes } = {}] = sessions;
+  expect(causes?.tasks.map(({ model, used }) => [model, used.input])).toEqual([
+    ['constructor', 1],
+    ['toString', 1],
+  ]);
+  expect(listAllSteps(sessions).map(({ model, dollars }) => [model, dollars])).toEqual([
+    ['claude-opus-5', 1],
+    ['claude-opus-5', 1],
+    ['constructor', 2],
+    ['toString', 2],
+  ]);
+});
+
+test('a count of web searches that is no count is none', () => {
+  const searches = [2, -900, 0.5, 2 ** 60];
+  const answers = searches.map((count) => ({
+    ...assistant(`m${count}`, 'yes'),
+    message: {
+      id: `m${count}`,
+      model: 'claude-opus-5',
+      usage: { input_tokens: 1, server_tool_use: { web_search_requests: count } },
+    },
+  }));
+  appendLines(join(root, 'projects', '-project', `${SESSION}.jsonl`), user('question'), ...answers);
+  const [{ uses, causes } = { uses: [] }] = readAllUsage(root, state, { withCauses: true });
+  const count = (list: typeof uses = []) => list.reduce((sum, { used }) => sum + used.web_search_requests, 0);
+  expect([count(uses), count(causes?.tasks), count(causes?.parts)]).toEqual([2, 2, 2]);
 });

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { parseJson } from '../../shared/json.js';
+import { ownValue, parseJson } from '../../shared/json.js';
 import { optional } from '../../shared/schema.js';
 import type { TokenKind } from '../file/token-kinds.js';
 
@@ -104,7 +104,7 @@ export function findBase(point: AccountPoint, earlier: readonly AccountPoint[]):
     if (base.startTime !== point.startTime) return false;
     if (base.durations.some((ms, index) => ms > (point.durations[index] ?? 0))) return false;
     return Object.entries(base.models).every(([model, { counts, dollars }]) => {
-      const later = point.models[model];
+      const later = ownValue(point.models, model);
       return later && dollars <= later.dollars && COUNTED_KINDS.every((kind) => counts[kind] <= later.counts[kind]);
     });
   });
@@ -113,7 +113,7 @@ export function findBase(point: AccountPoint, earlier: readonly AccountPoint[]):
 /** Lists what each model used between two points; without a base, since the account began. */
 export function listSteps(point: AccountPoint, base: AccountPoint | undefined): AccountStep[] {
   return Object.entries(point.models).flatMap(([model, { counts: all, dollars: sum, isSplit }]) => {
-    const before = base?.models[model];
+    const before = base && ownValue(base.models, model);
     const counts = mapCounts((kind) => all[kind] - (before?.counts[kind] ?? 0));
     const dollars = sum - (before?.dollars ?? 0);
     if (dollars === 0 && COUNTED_KINDS.every((kind) => counts[kind] === 0)) return [];

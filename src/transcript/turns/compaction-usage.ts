@@ -1,3 +1,4 @@
+import { ownValue } from '../../shared/json.js';
 import type { ModelAccount, TokenCounts } from '../file/schema.js';
 import { listAdvisorUses, sortTokens, type TokenFields } from '../file/token-kinds.js';
 import type { ExactTokens, Response, SessionFacts, TokensByModel } from './turn.js';
@@ -26,7 +27,7 @@ export function findCompactionUsage(
   const left = subtractModels(subtractModels(told, models), usedByModel);
   const [[model, tokens] = [], ...others] = Object.entries(left).filter(([, used]) => used.some((n) => n !== 0));
   if (model === undefined || !tokens || others.length > 0 || tokens.some((count) => count < 0)) return undefined;
-  if (!(model in usedByModel)) return undefined;
+  if (!Object.hasOwn(usedByModel, model)) return undefined;
   const [input, output, read, for5m, for1h] = tokens;
   const usage = {
     input_tokens: input,
@@ -54,14 +55,14 @@ export function addExactUsage(account: Account, responses: readonly Response[]):
 
 /** Reads what an account says of each model; undefined if it does not say how long cache writes live. */
 export function readModels(account: { readonly [model: string]: ModelAccount }): TokensByModel | undefined {
-  const models: { [model: string]: ExactTokens } = {};
+  const models: [model: string, tokens: ExactTokens][] = [];
   for (const [name, used] of Object.entries(account)) {
     const { cacheCreationEphemeral5mInputTokens: for5m, cacheCreationEphemeral1hInputTokens: for1h } = used;
     if (for5m === undefined || for1h === undefined || for5m + for1h !== used.cacheCreationInputTokens) return undefined;
     const { inputTokens = 0, outputTokens = 0, cacheReadInputTokens = 0 } = used;
-    models[nameInAccount(name)] = [inputTokens, outputTokens, cacheReadInputTokens, for5m, for1h];
+    models.push([nameInAccount(name), [inputTokens, outputTokens, cacheReadInputTokens, for5m, for1h]]);
   }
-  return models;
+  return Object.fromEntries(models);
 }
 
 function nameInAccount(model = ''): string {
@@ -91,6 +92,6 @@ function subtractModels(models: TokensByModel, others: TokensByModel): TokensByM
 }
 
 function addTokens(models: TokensByModel, model: string, [a, b, c, d, e]: ExactTokens): TokensByModel {
-  const [input, output, read, for5m, for1h] = models[model] ?? [0, 0, 0, 0, 0];
+  const [input, output, read, for5m, for1h] = ownValue(models, model) ?? [0, 0, 0, 0, 0];
   return { ...models, [model]: [input + a, output + b, read + c, for5m + d, for1h + e] };
 }

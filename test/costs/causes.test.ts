@@ -2,6 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Context } from '../../src/costs/causes/context.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
 import { addUsed, mapUsed, type Use, type Used } from '../../src/costs/session-usage.js';
 import { appendLines, assistant, at, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
@@ -242,4 +243,29 @@ describe('a part costs what it was read and written for, until it leaves the con
       '(prompts)': [0, 0, 10, 0],
     });
   });
+});
+
+test('what a very long turn has used for a tool is known, although its oldest parts are joined', () => {
+  const context = new Context();
+  const sums = { read: 0, written: 0 };
+  for (let n = 1; n <= 1_500; n += 1) {
+    const shares = context.add(
+      {
+        answered: [{ role: 'tool', toolCallId: `t${n}`, toolName: ['Read', 'Bash'][n % 2], content: 'x'.repeat(120) }],
+        blocks: [{ kind: 'text', text: 'y'.repeat(40) }],
+        usage: {
+          cache_read_input_tokens: n === 1 ? 0 : (n - 1) * 40 - 10,
+          cache_creation_input_tokens: n === 1 ? 30 : 40,
+          output_tokens: 10,
+        },
+      },
+      undefined,
+    );
+    sums.read += shares.get('Read')?.cache_read_input_tokens ?? 0;
+    sums.written += shares.get('Read')?.cache_creation_input_tokens ?? 0;
+  }
+  expect(context.parts.length).toBeLessThan(2_000);
+  // The results of 750 calls have 30 tokens each, and each is read again by all later requests.
+  expect(Math.round(sums.written)).toBe(750 * 30);
+  expect(Math.round(sums.read)).toBe(30 * 750 * 749);
 });

@@ -1,4 +1,5 @@
 import { countUsage, describeContext } from '../../observations/build/usage.js';
+import { groupBy } from '../../shared/group-by.js';
 import type { TokenCounts } from '../../transcript/file/schema.js';
 import { groupTokens, type TokenKind } from '../../transcript/file/token-kinds.js';
 import { type AnsweredMessage, findRequestTime, type Response } from '../../transcript/turns/turn.js';
@@ -51,6 +52,9 @@ interface PlacedPart {
 
 /** The system prompt and the tools are in front of all messages, and no compaction removes them. */
 const BEFORE_MESSAGES = -1;
+
+/** Each request goes through all parts. With more of them the oldest are joined, so a long session does not take ever longer. */
+const MOST_PARTS = 2_000;
 
 /**
  * Follows what fills the context of one thread. Each response says how many tokens its request had. So what came since the request
@@ -114,6 +118,7 @@ export class Context {
     this.#fit(size, isSameTurn);
     this.#messages = sent?.count ?? first + answered.length;
     this.#isCompacted = false;
+    if (this.#parts.length > MOST_PARTS) this.#parts = joinOldest(this.#parts, MOST_PARTS / 2);
   }
 
   #push(parts: readonly Part[], message: number): void {
@@ -173,6 +178,14 @@ function findLostCache(response: Response, last: LastRequest): LostCache | undef
   const kind = REQUEST_KINDS.slice(1).find((each) => (counts[each] ?? 0) > 0) ?? 'input';
   const pause = Math.max(0, findRequestTime(response) - last.at);
   return { tokens, kind, pause, isOtherModel: model !== last.model };
+}
+
+/** Joins the oldest parts that have the same name. What is in front of the messages stays there. */
+function joinOldest(parts: readonly PlacedPart[], count: number): PlacedPart[] {
+  const isInFront = ({ message }: PlacedPart) => message === BEFORE_MESSAGES;
+  const groups = groupBy(parts.slice(0, count), (part) => `${isInFront(part)} ${part.name}`);
+  const joined = [...groups.values()].map((group) => ({ ...group[0], tokens: addUpTokens(group) }));
+  return [...joined, ...parts.slice(count)];
 }
 
 function shrink(parts: readonly PlacedPart[], size: number): void {

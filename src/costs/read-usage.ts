@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { attempt } from '../shared/attempt.js';
 import { groupBy } from '../shared/group-by.js';
-import { type AgentFile, AgentFolders } from '../transcript/agents/agent-files.js';
+import { type AgentFile, AgentFolders, identifyMeta } from '../transcript/agents/agent-files.js';
 import { findTranscripts, projectsFolder } from '../transcript/sessions/find-transcripts.js';
 import { SessionIndex } from '../transcript/sessions/session-index.js';
 import { addUpResponses } from './add-up.js';
@@ -137,7 +137,7 @@ function findParentPath(path: string, parent: string | undefined): string | unde
 type OpenSession = ReturnType<typeof openSession>;
 type KnownSession = OpenSession & { readonly relations: Relations };
 
-function openSession(path: string, { index, agentFolders }: Reading) {
+function openSession(path: string, { index, agentFolders, withCauses }: Reading) {
   const agents = agentFolders.findAgentFiles(path);
   const ofAgents = agents.map(({ agentId, parts: [{ inode }], bytes, changedAt: at }) => [agentId, inode, bytes, at]);
   const files = [VERSION, index.identify(path), ...(agents.length > 0 ? [hash(ofAgents.join(' '))] : [])];
@@ -145,6 +145,7 @@ function openSession(path: string, { index, agentFolders }: Reading) {
   return {
     path,
     files: files.join(' '),
+    meta: withCauses ? hash(agents.map(identifyMeta).join(' ')) : '',
     scan: () => scanSession(sessionId, path, agents),
     readCauses: () => readCauses(sessionId, path, agents),
   };
@@ -180,9 +181,9 @@ function remember(session: OpenSession, scan: SessionScan, { key, seen }: Family
   return index.write(path, 'relations', files, relations);
 }
 
-/** The causes are not always remembered with the rest, which changes with the family. */
-function causesKey({ files }: OpenSession, { family }: Relations): string {
-  return `${files} ${family}`;
+/** The causes are not always remembered with the rest, which changes with the family. They have the types of agents. */
+function causesKey({ files, meta }: OpenSession, { family }: Relations): string {
+  return `${files} ${meta} ${family}`;
 }
 
 function recall(session: OpenSession, { index, withCauses }: Reading): SessionUsage[] {

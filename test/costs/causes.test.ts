@@ -249,8 +249,13 @@ test('what a very long turn has used for a tool is known, although its oldest pa
   const context = new Context();
   const sums = { read: 0, written: 0 };
   for (let n = 1; n <= 1_500; n += 1) {
-    const shares = context.add(
+    const { shares } = context.add(
       {
+        model: 'claude-opus-5',
+        request: undefined,
+        answeredAt: n,
+        firstBlockAt: n,
+        lastBlockAt: n,
         answered: [{ role: 'tool', toolCallId: `t${n}`, toolName: ['Read', 'Bash'][n % 2], content: 'x'.repeat(120) }],
         blocks: [{ kind: 'text', text: 'y'.repeat(40) }],
         usage: {

@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -108,4 +108,20 @@ test('a count of web searches that is no count is none', () => {
   const [{ uses, causes } = { uses: [] }] = readAllUsage(root, state, { withCauses: true });
   const count = (list: typeof uses = []) => list.reduce((sum, { used }) => sum + used.web_search_requests, 0);
   expect([count(uses), count(causes?.tasks), count(causes?.parts)]).toEqual([2, 2, 2]);
+});
+
+test('the type of an agent that is known later is not the remembered one', () => {
+  const transcript = join(root, 'projects', '-project', `${SESSION}.jsonl`);
+  const answer = (id: string) => ({
+    ...assistant(id, 'yes'),
+    message: { id, model: 'claude-opus-5', usage: { input_tokens: 1 } },
+  });
+  appendLines(transcript, user('question'), answer('m1'));
+  const agent = join(root, 'projects', '-project', SESSION, 'subagents', 'agent-a1');
+  appendLines(`${agent}.jsonl`, user('look'), answer('s1'));
+  const agents = () =>
+    readAllUsage(root, state, { withCauses: true }).flatMap(({ causes }) => causes?.tasks.map((task) => task.agent));
+  expect(agents()).toEqual(['', '(agent)']);
+  writeFileSync(`${agent}.meta.json`, JSON.stringify({ agentType: 'Explore' }));
+  expect(agents()).toEqual(['', 'Explore']);
 });

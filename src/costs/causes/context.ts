@@ -43,6 +43,10 @@ interface LastRequest {
   readonly model: string | undefined;
 }
 
+/** What has to be known of a response. */
+type Followed = Parameters<typeof findRequestTime>[0] &
+  Pick<Response, 'answered' | 'blocks' | 'usage' | 'model' | 'lastBlockAt'>;
+
 interface PlacedPart {
   readonly name: string;
   tokens: number;
@@ -83,7 +87,7 @@ export class Context {
   }
 
   /** Adds what a response answers, and then what it has written. Returns what it used for each part, and what its request has lost. */
-  add(response: Response, sent: RequestMessages | undefined): { readonly shares: Shares; readonly lost?: LostCache } {
+  add(response: Followed, sent: RequestMessages | undefined): { readonly shares: Shares; readonly lost?: LostCache } {
     const { answered, blocks, usage } = response;
     const shares: Shares = new Map();
     const { context_tokens: size = 0 } = describeContext(usage);
@@ -169,7 +173,7 @@ export class Context {
 }
 
 /** Finds what a request has lost of what was in the cache after the one before; undefined if nothing. */
-function findLostCache(response: Response, last: LastRequest): LostCache | undefined {
+function findLostCache(response: Followed, last: LastRequest): LostCache | undefined {
   const { model, usage } = response;
   const { cacheRead, cacheWritten, input } = groupTokens(usage);
   const tokens = Math.min(last.cached, cacheRead + cacheWritten + input) - cacheRead;

@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
+import { identifyFile } from '../../shared/file-identity.js';
 import { parseJson } from '../../shared/json.js';
 import { extractText } from '../file/content.js';
 import type { Line } from '../file/line.js';
@@ -267,12 +268,21 @@ function openAgentFile(path: string, session: string): AgentFile | undefined {
     changedAt: status.mtimeMs,
     workflowRunId,
     get meta() {
-      meta ??= attempt(() => readMeta(path.replace(/\.jsonl$/, '.meta.json'))) ?? {
+      meta ??= attempt(() => readMeta(metaPath(path))) ?? {
         agentType: findOwnRequest(agentId),
       };
       return meta;
     },
   };
+}
+
+function metaPath(path: string): string {
+  return path.replace(/\.jsonl$/, '.meta.json');
+}
+
+/** What differs if what is said of an agent has been changed; undefined if nothing is. */
+export function identifyMeta({ parts: [{ path }] }: AgentFile): string | undefined {
+  return attempt(() => identifyFile(lstatSync(metaPath(path), { bigint: true })));
 }
 
 function readMeta(path: string): AgentMeta | undefined {

@@ -144,7 +144,11 @@ export interface Response {
 }
 
 /** When the request was sent that a response answers; if no line says so, when what it answers was written. */
-export function findRequestTime({ request, answeredAt, firstBlockAt }: Response): number {
+export function findRequestTime({
+  request,
+  answeredAt,
+  firstBlockAt,
+}: Pick<Response, 'request' | 'answeredAt' | 'firstBlockAt'>): number {
   return Math.min(request?.at ?? answeredAt ?? firstBlockAt, firstBlockAt);
 }
 

@@ -43,6 +43,8 @@ interface Reading {
   readonly index: SessionIndex;
   readonly agentFolders: AgentFolders;
   readonly withCauses: boolean;
+  /** Leaves out a transcript that cannot be read. */
+  readonly tryRead: (path: string, read: () => void) => void;
 }
 
 /** Reads what the sessions on disk used. What has not changed since the last time is not read again. */
@@ -57,7 +59,16 @@ export function readAllUsage(
     withCauses = false,
   }: ReadingOptions = {},
 ): SessionUsage[] {
-  const reading = { index, agentFolders: new AgentFolders(), withCauses };
+  const tryRead = (path: string, read: () => void) => {
+    try {
+      read();
+    } catch (error) {
+      index.forget(path);
+      // Claude Code deletes old transcripts.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') onUnreadable(path, error);
+    }
+  };
+  const reading = { index, agentFolders: new AgentFolders(), withCauses, tryRead };
   const findRelatives = wanted && createRelativeFinder(index);
   const sessions: KnownSession[] = [];
   const queue = new Set(wanted ?? listTranscripts(claudeFolder, onUnreadable));
@@ -66,15 +77,11 @@ export function readAllUsage(
   for (const transcript of queue) {
     onRead?.(done, queue.size);
     done += 1;
-    try {
+    tryRead(transcript, () => {
       const session = readSession(transcript, reading);
       sessions.push(session);
       for (const relative of findRelatives?.(session) ?? []) queue.add(relative);
-    } catch (error) {
-      index.forget(transcript);
-      // Claude Code deletes old transcripts.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') onUnreadable(transcript, error);
-    }
+    });
   }
   joinRelatives(sessions, reading);
   if (!wanted) {
@@ -202,9 +209,11 @@ function joinRelatives(sessions: readonly KnownSession[], reading: Reading): voi
     const files = members.map((session) => `${session.path} ${session.files}`).toSorted();
     const family = { key: members.length === 1 ? '' : hash(files.join('\n')), seen: new Set<string>() };
     if (members.every(({ relations }) => relations.family === family.key)) continue;
-    const scans = members.map((session) => ({ session, scan: session.scan() }));
+    const scans: { readonly session: KnownSession; readonly scan: SessionScan }[] = [];
+    // A transcript that is remembered may no longer be readable.
+    for (const session of members) reading.tryRead(session.path, () => scans.push({ session, scan: session.scan() }));
     for (const { session, scan } of scans.toSorted((a, b) => compareAges(a.scan, b.scan)))
-      remember(session, scan, family, reading);
+      reading.tryRead(session.path, () => remember(session, scan, family, reading));
   }
 }
 

@@ -1,9 +1,10 @@
-import { cpSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { listAllSteps } from '../../src/costs/account-steps.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
+import { sessionIdOf } from '../support/generated.js';
 import { appendLines, assistant, SESSION, user } from '../support/lines.js';
 import { recording, recordings, transcriptsOf } from '../support/recording.js';
 import { removeFolder } from '../support/remove-folder.js';
@@ -124,4 +125,21 @@ test('the type of an agent that is known later is not the remembered one', () =>
   expect(agents()).toEqual(['', '(agent)']);
   writeFileSync(`${agent}.meta.json`, JSON.stringify({ agentType: 'Explore' }));
   expect(agents()).toEqual(['', 'Explore']);
+});
+
+test('a transcript that Claude Code deletes meanwhile is left out, and its fork counts all', () => {
+  const folder = join(root, 'projects', '-project');
+  const answer = (id: string) => ({
+    ...assistant(id, 'yes'),
+    message: { id, model: 'claude-opus-5', usage: { input_tokens: 1 } },
+  });
+  const question = user('question', { uuid: 'u1' });
+  const [parent, fork] = [join(folder, `${sessionIdOf(1)}.jsonl`), join(folder, `${sessionIdOf(2)}.jsonl`)];
+  appendLines(parent, question, answer('m1'));
+  appendLines(fork, question, answer('m1'), answer('m2'));
+  const onRead = (done: number) => done === 1 && rmSync(parent);
+  const read = (how: Parameters<typeof readAllUsage>[2] = {}) =>
+    readAllUsage(root, state, how).map(({ path, uses }) => [path, ...uses.map(({ used }) => used.input)]);
+  expect(read({ onRead })).toEqual([[fork, 2]]);
+  expect(read()).toEqual([[fork, 2]]);
 });

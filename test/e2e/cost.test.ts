@@ -355,6 +355,7 @@ describe("the prices of the user's Langfuse", () => {
   test.each<[string, Partial<StoredModel>]>([
     ['does not define it', { matchPattern: '^other$' }],
     ['lacks a price of it', { prices: { input: 1, output: 1 } }],
+    ['has a price below zero', { prices: { ...twice(), output: -1 } }],
   ])('leave a model to the table if Langfuse %s', async (_, model) => {
     define(model);
     const lines = JSON.stringify(response(1, '2026-10-01T12:00:00.000Z'));

@@ -107,5 +107,5 @@ function readPrices(models: readonly Model[], model: string, { isFast, isInUs }:
     const price = found.prices[kind] ?? (kind === 'web_search_requests' ? WEB_SEARCH : undefined);
     return [kind, price === undefined ? undefined : price * findPriceFactor(kind, isDearer)] as const;
   });
-  return entries.every(([, price]) => price !== undefined) ? (Object.fromEntries(entries) as KindPrices) : undefined;
+  return entries.every(([, price = -1]) => price >= 0) ? (Object.fromEntries(entries) as KindPrices) : undefined;
 }

@@ -93,7 +93,7 @@ function namePrompt({ session: { sessionId, path, causes }, turn = 0 }: Row): st
   const offset = causes?.prompts[turn];
   const prompt = offset === undefined ? undefined : attempt(() => readPromptAt(path, offset));
   const time = prompt?.at === undefined ? '' : `  ${formatMoment(prompt.at)}`;
-  return `${sessionId.slice(0, 8)} turn ${turn || '?'}${time}  ${cutToWidth(toOneLine(prompt?.text ?? ''), PROMPT_COLUMNS)}`;
+  return `${toOneLine(sessionId).slice(0, 8)} turn ${turn || '?'}${time}  ${cutToWidth(toOneLine(prompt?.text ?? ''), PROMPT_COLUMNS)}`;
 }
 
 function shorten(text: string): string {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type GroupName, groupCosts, needsCauses, parseGrouping } from '../../../src/commands/cost/grouping.js';
+import { nameRow } from '../../../src/commands/cost/table.js';
 import { addUpCosts, type Costs } from '../../../src/costs/cost-book.js';
 import { findPrices } from '../../../src/costs/list-prices.js';
 import { readAllUsage } from '../../../src/costs/read-usage.js';
@@ -96,4 +97,11 @@ describe('a cause costs its tokens at the prices that the account was kept with'
       [1, '0.005038220'],
     ]);
   });
+});
+
+test('the name of a file does not control the terminal', () => {
+  const [row] = groupBy('prompt', recording('i-slash'));
+  if (!row) throw new Error('there is no prompt');
+  const named = { ...row, session: { ...row.session, sessionId: '\u001b[2Jabc' } };
+  expect(nameRow('prompt', named)).toMatch(/^abc turn 5 /);
 });

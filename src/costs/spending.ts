@@ -33,7 +33,7 @@ export function findTurnStart(path: string, from: number): TurnStart | undefined
   return withReader(path, (reader) => {
     reader.moveToLineFrom(from);
     let start: TurnStart | undefined;
-    // A command begins a turn if the model answers it.
+    // A command begins a turn if the model answers it. One such as /goal prints something before.
     let command: TurnStart | undefined;
     for (const source of listAllLines(reader)) {
       const { bytes } = source;
@@ -43,8 +43,9 @@ export function findTurnStart(path: string, from: number): TurnStart | undefined
       if (line?.kind !== 'user' || line.fields.isSidechain) continue;
       const found = { id: line.fields.uuid ?? `${source.start}`, at: line.at ?? 0, from: source.start };
       const { role } = classifyLine(line);
-      command = role === 'command' ? found : undefined;
       if (role === 'prompt') start = found;
+      if (role === 'command') command = found;
+      else if (role === 'prompt' || role === 'command-output') command = undefined;
     }
     return start;
   });

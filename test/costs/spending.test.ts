@@ -1,11 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PRICE_TABLE } from '../../src/costs/list-prices.js';
 import { findTurnStart, readTurnSpending } from '../../src/costs/spending.js';
+import { readAllTurns } from '../../src/transcript/turns/read-all-turns.js';
 import { appendLines, assistant, at, ms, toolResult, user } from '../support/lines.js';
-import { recording, transcriptsOf } from '../support/recording.js';
+import { recording, recordings, transcriptsOf } from '../support/recording.js';
 
 let folder: string;
 let path: string;
@@ -51,6 +52,20 @@ describe('the newest turn', () => {
     expect(findTurnStart(path, 0)).toEqual({ id: 'u3', at: ms(3), from });
     expect(findTurnStart(path, from)).toEqual({ id: 'u3', at: ms(3), from });
     expect(findTurnStart(path, from + 1)).toBeUndefined();
+  });
+
+  test.each(recordings().flatMap(transcriptsOf))('begins where the last turn of %s does', (transcript) => {
+    const last = [...readAllTurns(transcript, 'main', basename(transcript, '.jsonl'))].at(-1);
+    expect(findTurnStart(transcript, 0)?.from).toBe(last?.prompts[0].offset);
+  });
+
+  test('begins at a command that prints something before the model answers', () => {
+    const [transcript = ''] = transcriptsOf(recording('r-goal'));
+    const lines = readFileSync(transcript, 'utf8').split('\n');
+    const goal = lines.findIndex((line) => line.includes('<command-name>/goal'));
+    const later = lines.findIndex((line) => line.includes('"promptSource":"typed"'));
+    writeFileSync(path, lines.slice(0, later).join('\n'));
+    expect(findTurnStart(path, 0)?.from).toBe(Buffer.byteLength(lines.slice(0, goal).join('\n')) + 1);
   });
 
   test('begins at a command only if the model answers it', () => {

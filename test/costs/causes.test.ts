@@ -274,3 +274,19 @@ test('what a very long turn has used for a tool is known, although its oldest pa
   expect(Math.round(sums.written)).toBe(750 * 30);
   expect(Math.round(sums.read)).toBe(30 * 750 * 749);
 });
+
+test('an input of a tool may be nested as deeply as JSON can be', () => {
+  const depth = 20_000;
+  const input = `${'{"a":'.repeat(depth)}"x"${'}'.repeat(depth)}`;
+  const answer = { ...assistant('m1', [toolUse('t1')]), uuid: 'a1' };
+  const message = {
+    id: 'm1',
+    model: 'claude-opus-5',
+    content: [toolUse('t1', 'Read', '_')],
+    usage: { output_tokens: 7 },
+  };
+  const line = JSON.stringify({ ...answer, message }).replace('"_"', input);
+  appendLines(join(root, 'projects', '-project', `${SESSION}.jsonl`), user('question'), line);
+  const [{ causes } = {}] = readCauses(root);
+  expect(causes?.parts.map(({ part, used }) => [part, used.output])).toEqual([['Read', 7]]);
+});

@@ -87,13 +87,24 @@ const CHARS_PER_TOKEN = 4;
 /** Claude Code makes a larger image smaller. */
 const TOKENS_OF_MEDIA = 1_600;
 
-/** Estimates how many tokens something has. Estimates are compared with each other; the usage of a request says the sum. */
+/**
+ * Estimates how many tokens something has. Estimates are compared with each other; the usage of a request says the sum. However deep a
+ * value is, that takes no more of the stack.
+ */
 export function estimateTokens(content: unknown): number {
-  if (typeof content === 'string') return content.length / CHARS_PER_TOKEN;
-  if (typeof content === 'number') return 1;
-  if (Array.isArray(content)) return content.reduce<number>((sum, each) => sum + estimateTokens(each), 0);
-  if (!isRecord(content)) return 0;
-  const { type, kind, source } = content;
-  const isMedia = kind === 'media' || ((type === 'image' || type === 'document') && isRecord(source));
-  return isMedia ? TOKENS_OF_MEDIA : estimateTokens(Object.values(content));
+  let sum = 0;
+  const left = [content];
+  for (let each = left.pop(); each !== undefined; each = left.pop()) {
+    if (typeof each === 'string') sum += each.length / CHARS_PER_TOKEN;
+    else if (typeof each === 'number') sum += 1;
+    else if (isMedia(each)) sum += TOKENS_OF_MEDIA;
+    else if (typeof each === 'object') for (const value of Object.values(each ?? {})) left.push(value ?? null);
+  }
+  return sum;
+}
+
+function isMedia(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { type, kind, source } = value;
+  return kind === 'media' || ((type === 'image' || type === 'document') && isRecord(source));
 }

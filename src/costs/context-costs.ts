@@ -48,7 +48,7 @@ export function readContextCosts(path: string, findPrices: FindPrices): ContextC
   const read = readCausesWithParents(path);
   if (!read) return undefined;
   const { usage, parents, causes, responses } = read;
-  const entries = listEntries([usage, ...parents], findPrices, (session) => session.causes?.parts ?? []);
+  const entries = [...listEntries([usage, ...parents], findPrices, (session) => session.causes?.parts ?? [])];
   const own = entries.filter(({ session }) => session === usage);
   const byPart = groupBy(own, ({ use }) => use?.part ?? CLAUDE_CODE);
   const parts = [...byPart].map(([name, group]) => {

@@ -2,7 +2,7 @@ import { groupBy } from '../shared/group-by.js';
 import { TOKEN_KINDS } from '../transcript/file/token-kinds.js';
 import { isInStep, listAllSteps, type PlacedStep } from './account-steps.js';
 import { type FindPrices, findSaving, type KindPrices, type Priced, priceUsed } from './list-prices.js';
-import { addUsed, mapUsed, type SessionUsage, STANDARD_PRICES, type Use, type Used } from './session-usage.js';
+import { mapUsed, type SessionUsage, STANDARD_PRICES, USED_KINDS, type Use, type Used } from './session-usage.js';
 
 /** What something cost, or a sum of that. */
 export interface Costs {
@@ -32,7 +32,7 @@ export interface Entry<T extends Use = Use> extends Costs {
   readonly use: T | undefined;
 }
 
-const NOTHING: Costs = {
+const NOTHING = {
   dollars: 0,
   listDollars: 0,
   unpricedTokens: 0,
@@ -40,29 +40,29 @@ const NOTHING: Costs = {
   agentTokens: 0,
   cacheSaved: 0,
   unknownCacheReads: 0,
-};
+} satisfies Costs;
 
-/** Lists what the sessions used and what it cost, in the units of one of their lists. */
-export function listEntries<T extends Use>(
+/** Lists what the sessions used and what it cost, in the units of one of their lists: one session after the other, to save memory. */
+export function* listEntries<T extends Use>(
   sessions: readonly SessionUsage[],
   findPrices: FindPrices,
   listUses: (session: SessionUsage) => readonly T[],
-): Entry<T>[] {
+): Generator<Entry<T>, void, undefined> {
   const steps = groupBy(listAllSteps(sessions), ({ session }) => session);
-  return sessions.flatMap((session) => {
+  for (const session of sessions) {
     const uses = listUses(session);
     const shares = (steps.get(session) ?? []).flatMap((step) => shareDollars(step, uses, findPrices));
     const dollarsOf = new Map<Use, number>();
-    for (const { use, dollars } of shares) if (use) dollarsOf.set(use, dollars + (dollarsOf.get(use) ?? 0));
-    const own = shares.flatMap(({ use, dollars, step: { at, branch, model } }) =>
-      use ? [] : [{ ...NOTHING, session, at, branch, model, dollars, use }],
-    );
-    const used = uses.map((use) => {
+    for (const { use, dollars, step } of shares) {
+      const { at, branch, model } = step;
+      if (use) dollarsOf.set(use, dollars + (dollarsOf.get(use) ?? 0));
+      else yield { ...NOTHING, session, at, branch, model, dollars, use };
+    }
+    for (const use of uses) {
       const { at, branch, model } = use;
-      return { ...priceUse(use, findPrices), dollars: dollarsOf.get(use) ?? 0, session, at, branch, model, use };
-    });
-    return [...own, ...used];
-  });
+      yield { ...priceUse(use, findPrices), dollars: dollarsOf.get(use) ?? 0, session, at, branch, model, use };
+    }
+  }
 }
 
 /** Shares the dollars of a step of the account by list prices. What no response has used, Claude Code has asked for itself. */
@@ -100,26 +100,42 @@ export const USUAL_RATIOS: KindPrices = {
 
 /** What each session cost, by its id. */
 export function findSessionCosts(sessions: readonly SessionUsage[], findPrices: FindPrices): Map<string, Costs> {
-  const bySession = groupBy(
-    listEntries(sessions, findPrices, ({ uses }) => uses),
-    ({ session }) => session.sessionId,
-  );
-  return new Map([...bySession].map(([id, entries]) => [id, addUpCosts(entries)]));
+  const sums = new Map<string, CostSum>();
+  for (const entry of listEntries(sessions, findPrices, ({ uses }) => uses)) {
+    const { sessionId } = entry.session;
+    sums.set(sessionId, (sums.get(sessionId) ?? new CostSum()).add(entry));
+  }
+  return new Map([...sums].map(([id, { costs }]) => [id, costs]));
 }
 
-export function addUpCosts(entries: readonly Costs[]): Costs {
-  return entries.reduce(
-    (sum, entry) => ({
-      dollars: sum.dollars + entry.dollars,
-      listDollars: sum.listDollars + entry.listDollars,
-      unpricedTokens: sum.unpricedTokens + entry.unpricedTokens,
-      used: addUsed(sum.used, entry.used),
-      agentTokens: sum.agentTokens + entry.agentTokens,
-      cacheSaved: sum.cacheSaved + entry.cacheSaved,
-      unknownCacheReads: sum.unknownCacheReads + entry.unknownCacheReads,
-    }),
-    NOTHING,
-  );
+/** Costs that are added up one after the other. */
+export class CostSum {
+  readonly #sum = { ...NOTHING, used: { ...NOTHING.used } };
+
+  get costs(): Costs {
+    return this.#sum;
+  }
+
+  add({ used, ...costs }: Costs): this {
+    for (const kind of USED_KINDS) this.#sum.used[kind] += used[kind];
+    for (const name of FIGURES) this.#sum[name] += costs[name];
+    return this;
+  }
+}
+
+const FIGURES = [
+  'dollars',
+  'listDollars',
+  'unpricedTokens',
+  'agentTokens',
+  'cacheSaved',
+  'unknownCacheReads',
+] as const satisfies readonly (keyof Costs)[];
+
+export function addUpCosts(entries: Iterable<Costs>): Costs {
+  const sum = new CostSum();
+  for (const entry of entries) sum.add(entry);
+  return sum.costs;
 }
 
 /** What something cost by the accounts and by list prices together: to compare, not to show. */

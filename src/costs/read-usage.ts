@@ -42,7 +42,8 @@ interface ReadingOptions {
 interface Reading {
   readonly index: SessionIndex;
   readonly agentFolders: AgentFolders;
-  readonly withCauses: boolean;
+  /** Where causes are remembered; undefined if they are not asked for. */
+  readonly causes: SessionIndex | undefined;
   /** Leaves out a transcript that cannot be read. */
   readonly tryRead: (path: string, read: () => void) => void;
 }
@@ -59,16 +60,18 @@ export function readAllUsage(
     withCauses = false,
   }: ReadingOptions = {},
 ): SessionUsage[] {
+  const causes = withCauses ? new SessionIndex(stateFolder, 'causes') : undefined;
   const tryRead = (path: string, read: () => void) => {
     try {
       read();
     } catch (error) {
       index.forget(path);
+      causes?.forget(path);
       // Claude Code deletes old transcripts.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') onUnreadable(path, error);
     }
   };
-  const reading = { index, agentFolders: new AgentFolders(), withCauses, tryRead };
+  const reading = { index, agentFolders: new AgentFolders(), causes, tryRead };
   const findRelatives = wanted && createRelativeFinder(index);
   const sessions: KnownSession[] = [];
   const queue = new Set(wanted ?? listTranscripts(claudeFolder, onUnreadable));
@@ -86,10 +89,12 @@ export function readAllUsage(
   joinRelatives(sessions, reading);
   if (!wanted) {
     index.keepOnly([...queue]);
+    causes?.keepOnly([...queue]);
     // Who only wants a list creates no folder.
     attempt(() => mkdirSync(stateFolder, { recursive: true, mode: 0o700 }));
   }
   index.save();
+  causes?.save();
   return dropCopies(sessions.flatMap((session) => recall(session, reading)));
 }
 
@@ -144,7 +149,7 @@ function findParentPath(path: string, parent: string | undefined): string | unde
 type OpenSession = ReturnType<typeof openSession>;
 type KnownSession = OpenSession & { readonly relations: Relations };
 
-function openSession(path: string, { index, agentFolders, withCauses }: Reading) {
+function openSession(path: string, { index, agentFolders, causes }: Reading) {
   const agents = agentFolders.findAgentFiles(path);
   const ofAgents = agents.map(({ agentId, parts: [{ inode }], bytes, changedAt: at }) => [agentId, inode, bytes, at]);
   const files = [VERSION, index.identify(path), ...(agents.length > 0 ? [hash(ofAgents.join(' '))] : [])];
@@ -152,17 +157,17 @@ function openSession(path: string, { index, agentFolders, withCauses }: Reading)
   return {
     path,
     files: files.join(' '),
-    meta: withCauses ? hash(agents.map(identifyMeta).join(' ')) : '',
+    meta: causes ? hash(agents.map(identifyMeta).join(' ')) : '',
     scan: () => scanSession(sessionId, path, agents),
     readCauses: () => readCauses(sessionId, path, agents),
   };
 }
 
 function readSession(path: string, reading: Reading): KnownSession {
-  const { index, withCauses } = reading;
+  const { index, causes } = reading;
   const session = openSession(path, reading);
   const known = index.read<Relations>(path, 'relations', session.files);
-  const isKnown = known && (!withCauses || index.has(path, 'causes', causesKey(session, known)));
+  const isKnown = known && (!causes || causes.has(path, 'causes', causesKey(session, known)));
   return {
     ...session,
     relations: isKnown ? known : remember(session, session.scan(), { key: '', seen: new Set() }, reading),
@@ -179,12 +184,12 @@ interface Family {
 /** Adds up what a session used beside its family, and remembers it. */
 function remember(session: OpenSession, scan: SessionScan, { key, seen }: Family, reading: Reading): Relations {
   const { path, files } = session;
-  const { index, withCauses } = reading;
-  const { causes, ...usage } = addUpResponses(scan, seen, withCauses ? session.readCauses() : undefined);
+  const { index, causes: remembered } = reading;
+  const { causes, ...usage } = addUpResponses(scan, seen, remembered && session.readCauses());
   const { sessionId, parent, firstPrompt } = scan;
   const relations = { sessionId, parent, firstPrompt, family: key };
   index.write(path, 'usage', files, packUsage(usage));
-  if (causes) index.write(path, 'causes', causesKey(session, relations), packCauses(causes));
+  if (causes) remembered?.write(path, 'causes', causesKey(session, relations), packCauses(causes));
   return index.write(path, 'relations', files, relations);
 }
 
@@ -193,14 +198,27 @@ function causesKey({ files, meta }: OpenSession, { family }: Relations): string 
   return `${files} ${meta} ${family}`;
 }
 
-function recall(session: OpenSession, { index, withCauses }: Reading): SessionUsage[] {
+function recall(session: OpenSession, { index, causes }: Reading): SessionUsage[] {
   const { path, files } = session;
   const packed = index.read<PackedUsage>(path, 'usage', files);
   const relations = index.read<Relations>(path, 'relations', files);
   if (!packed || !relations) return [];
+  const usage = unpackUsage(packed);
+  if (!causes) return [usage];
   const key = causesKey(session, relations);
-  const causes = withCauses ? index.read<PackedCauses>(path, 'causes', key) : undefined;
-  return [{ ...unpackUsage(packed), ...(causes && { causes: unpackCauses(causes) }) }];
+  const recallCauses = () => {
+    const known = causes.read<PackedCauses>(path, 'causes', key);
+    return known && unpackCauses(known);
+  };
+  // The causes of all sessions at once would take much memory.
+  return [
+    {
+      ...usage,
+      get causes() {
+        return recallCauses();
+      },
+    },
+  ];
 }
 
 /** Counts once what forks have copied from their parents. */

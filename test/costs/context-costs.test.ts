@@ -113,7 +113,7 @@ test('where the cache was lost, it says how much was sent again, what that cost 
 });
 
 test.each(recordings())('in $name the parts add up to what each session cost', (each) => {
-  const entries = listEntries(readAllUsage(each.folder, join(root, 'state')), findPrices, ({ uses }) => uses);
+  const entries = [...listEntries(readAllUsage(each.folder, join(root, 'state')), findPrices, ({ uses }) => uses)];
   for (const transcript of transcriptsOf(each)) {
     const own = entries.filter(({ session }) => session.sessionId === basename(transcript, '.jsonl'));
     const found = readContextCosts(transcript, findPrices);

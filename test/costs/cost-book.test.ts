@@ -34,7 +34,9 @@ const BESIDE_THE_LAST_LINES: { readonly [name: string]: { readonly dollars: numb
   'q-twoterm': { dollars: 0.01743786, cause: 'the account of the other process ends on an earlier line' },
 };
 
-const costsOf = ({ folder }: Recording) => listEntries(readAllUsage(folder, state), findPrices, ({ uses }) => uses);
+const costsOf = ({ folder }: Recording) => [
+  ...listEntries(readAllUsage(folder, state), findPrices, ({ uses }) => uses),
+];
 
 describe('the dollars of all sessions add up to the accounts of Claude Code', () => {
   test.each(recordings())('in $name', (each) => {
@@ -80,7 +82,7 @@ test('what an advisor used counts once, as that of its own model, as in the expo
     return { ...line, message: { ...line.message, usage } };
   };
   appendLines(path, user('go', { uuid: 'u1', timestamp: at(1) }), block('asking'), block('advised'));
-  const entries = listEntries(readAllUsage(state, state), findPrices, ({ uses }) => uses);
+  const entries = [...listEntries(readAllUsage(state, state), findPrices, ({ uses }) => uses)];
   const tokens = entries.map(({ model, used }) => [model, countTokens(used)]);
   expect(tokens.toSorted()).toEqual([
     ['claude-opus-4-7', 12_500],
@@ -141,7 +143,7 @@ test.each(['q-twop', 'q-twoterm'])(
 
 test('a fork costs what it used itself, and its parent what that used', () => {
   const sessions = readAllUsage(recording('p-resume').folder, state);
-  const entries = listEntries(sessions, findPrices, ({ uses }) => uses);
+  const entries = [...listEntries(sessions, findPrices, ({ uses }) => uses)];
   const dollars = sessions.map(({ sessionId }) => [
     basename(sessionId).slice(0, 8),
     addUpCosts(entries.filter(({ session }) => session.sessionId === sessionId)).dollars.toFixed(9),

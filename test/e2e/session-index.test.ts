@@ -77,7 +77,10 @@ describe('all recordings', () => {
   test('leave nothing in the index that was said', async () => {
     await listAll();
     await stdoutOf('sessions', '--search', 'the');
-    const known = readFileSync(index(), 'utf8');
+    await stdoutOf('cost', '--by', 'tool');
+    const causes = readFileSync(join(workplace.stateFolder, 'cc-langfuse_causes'), 'utf8');
+    expect(causes).toContain('"part":"Bash"');
+    const known = readFileSync(index(), 'utf8') + causes;
     const said = projects()
       .flatMap((project) =>
         readdirSync(project, { recursive: true, encoding: 'utf8' }).map((each) => join(project, each)),

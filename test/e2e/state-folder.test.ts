@@ -91,7 +91,9 @@ test('commands that only look change nothing in it, whatever waits', async () =>
     const { stdout } = await run(args, workplace.env, '', { cwd: workplace.home });
     expect([args, stdout]).not.toEqual([args, '']);
     // What each session has used is computed once, and what Langfuse asks for it is asked once a day.
-    const kept = ['cc-langfuse_index', 'cc-langfuse_models.json'].map((name) => join(workplace.stateFolder, name));
+    const kept = ['cc-langfuse_index', 'cc-langfuse_causes', 'cc-langfuse_models.json'].map((name) =>
+      join(workplace.stateFolder, name),
+    );
     const after = Object.fromEntries(Object.entries(files()).filter(([path]) => !kept.includes(path)));
     expect([args, after]).toEqual([args, before]);
   }

@@ -5,11 +5,10 @@ import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { hasSubscription } from '../../config/login.js';
-import { addUpCosts } from '../../costs/cost-book.js';
 import { readAllUsage } from '../../costs/read-usage.js';
 import type { SessionUsage } from '../../costs/session-usage.js';
 import { showCheck } from './check.js';
-import { countExact, groupCosts, isByPart, needsCauses } from './grouping.js';
+import { groupCosts, isByPart, needsCauses } from './grouping.js';
 import { choosePrices, describeSource } from './price-source.js';
 import { renderCsv, toRecord } from './records.js';
 import { type CostRequest, describeNothing, readRequest } from './request.js';
@@ -54,8 +53,7 @@ async function showSums(
   const { by, since, isJson, isCsv } = request;
   const prices = await choosePrices(sessions, env);
   const grouped = groupCosts(by, sessions, prices.findPrices, since);
-  const { entries, rows } = grouped;
-  const total = addUpCosts(entries);
+  const { rows, total, exactTokens } = grouped;
   const source = describeSource(prices, sessions, since);
   const basis = { source, isSubscription: hasSubscription(env, process.cwd()) };
   if (isJson)
@@ -64,12 +62,11 @@ async function showSums(
       since: since === undefined ? undefined : new Date(since),
       rows: rows.map(({ key, costs }) => ({ [by]: key, ...toRecord(costs) })),
       total: toRecord(total),
-      exactTokens: isByPart(by) ? countExact(entries) : undefined,
+      exactTokens: isByPart(by) ? exactTokens : undefined,
       prices: source,
       subscription: basis.isSubscription,
     });
   else if (isCsv) process.stdout.write(renderCsv(by, rows));
-  else if (entries.length === 0) printStderr(describeNothing('used anything', request));
-  else
-    await printStdout([...renderTable(by, rows, total, basis), ...describeTotal(by, grouped, total, basis)].join('\n'));
+  else if (rows.length === 0) printStderr(describeNothing('used anything', request));
+  else await printStdout([...renderTable(by, grouped, basis), ...describeTotal(by, grouped, basis)].join('\n'));
 }

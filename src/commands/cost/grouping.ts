@@ -2,8 +2,8 @@ import { UsageError } from '../../cli/command-line.js';
 import { formatDay } from '../../cli/format.js';
 import { findMcpServer } from '../../costs/causes/parts.js';
 import {
-  addUpCosts,
   CLAUDE_CODE,
+  CostSum,
   type Costs,
   countTokens,
   type Entry,
@@ -13,7 +13,6 @@ import {
 import type { FindPrices } from '../../costs/list-prices.js';
 import type { PartUse, SessionUsage, TaskUse, Use } from '../../costs/session-usage.js';
 import { originName, readRepositoryConfig } from '../../git/repository.js';
-import { groupBy } from '../../shared/group-by.js';
 
 /** A row of the table. */
 export interface Row {
@@ -26,8 +25,13 @@ export interface Row {
 }
 
 export interface Grouped {
-  readonly entries: readonly Entry[];
   readonly rows: readonly Row[];
+  readonly total: Costs;
+  /** How many tokens are attributed by what the lines of requests say. */
+  readonly exactTokens: number;
+  readonly modelsWithoutPrice: ReadonlySet<string>;
+  /** Whether Claude Code took a default price for a model that it did not know. */
+  readonly hasDefaultPrice: boolean;
 }
 
 type Group = (sessions: readonly SessionUsage[], findPrices: FindPrices, since?: number) => Grouped;
@@ -79,17 +83,11 @@ export function isByPart(by: GroupName): boolean {
   return by === 'tool' || by === 'mcp';
 }
 
-/** How many tokens are attributed by what the lines of requests say. */
-export function countExact(entries: readonly Entry[]): number {
-  const exact = entries.filter(({ use }) => use && 'isExact' in use && use.isExact);
-  return exact.reduce((sum, { used }) => sum + countTokens(used), 0);
-}
-
 /** Days in their order; everything else by what it cost, the most expensive first. */
 export function groupCosts(by: GroupName, ...args: Parameters<Group>): Grouped {
-  const { entries, rows } = GROUPINGS[by](...args);
+  const grouped = GROUPINGS[by](...args);
   const compare = (a: Row, b: Row) => (by === 'day' ? a.key.localeCompare(b.key) : compareCosts(a.costs, b.costs));
-  return { entries, rows: rows.toSorted(compare) };
+  return { ...grouped, rows: grouped.rows.toSorted(compare) };
 }
 
 function byUse(createFinder: () => FindKey<Use>): Group {
@@ -111,14 +109,31 @@ function group<T extends Use>(
   findKey: FindKey<T>,
   ...[sessions, findPrices, since = 0]: Parameters<Group>
 ): Grouped {
-  const entries = listEntries(sessions, findPrices, listUses).filter(({ at }) => at >= since);
-  const rows = [...groupBy(entries, findKey)].map(([key, [first, ...others]]) => ({
-    key,
-    costs: addUpCosts([first, ...others]),
-    session: first.session,
-    turn: first.use && 'turn' in first.use ? Number(first.use.turn) : undefined,
-  }));
-  return { entries, rows };
+  const rows = new Map<string, Omit<Row, 'costs'> & { readonly sum: CostSum }>();
+  const total = new CostSum();
+  const modelsWithoutPrice = new Set<string>();
+  let exactTokens = 0;
+  let hasDefaultPrice = false;
+  for (const entry of listEntries(sessions, findPrices, listUses)) {
+    const { session, use, model, unpricedTokens, at } = entry;
+    if (at < since) continue;
+    const key = findKey(entry);
+    const turn = use && 'turn' in use ? Number(use.turn) : undefined;
+    const row = rows.get(key) ?? { key, session, turn, sum: new CostSum() };
+    rows.set(key, row);
+    row.sum.add(entry);
+    total.add(entry);
+    if (unpricedTokens > 0) modelsWithoutPrice.add(model);
+    if (use && 'isExact' in use && use.isExact) exactTokens += countTokens(use.used);
+    hasDefaultPrice ||= session.points.some(({ point }) => point.hasDefaultPrice);
+  }
+  return {
+    rows: [...rows.values()].map(({ sum, ...row }) => ({ ...row, costs: sum.costs })),
+    total: total.costs,
+    exactTokens,
+    modelsWithoutPrice,
+    hasDefaultPrice,
+  };
 }
 
 function findDay({ at }: Entry): string {

@@ -4,10 +4,10 @@ import { formatCount, formatMoment, plural, toOneLine } from '../../cli/format.j
 import { formatCosts, formatDollars } from '../../cli/format-cost.js';
 import { cutToWidth, drawBar, style } from '../../cli/terminal.js';
 import { wrapToWidth } from '../../cli/wrap.js';
-import { type Costs, countTokens, type Entry, sumDollars } from '../../costs/cost-book.js';
+import { type Costs, countTokens, sumDollars } from '../../costs/cost-book.js';
 import { attempt } from '../../shared/attempt.js';
 import { readPromptAt } from '../../transcript/sessions/overview.js';
-import { countExact, type Grouped, type GroupName, isByPart, type Row } from './grouping.js';
+import { type Grouped, type GroupName, isByPart, type Row } from './grouping.js';
 
 /** At most. */
 const BAR_COLUMNS = 20;
@@ -31,7 +31,7 @@ export interface Basis {
 }
 
 /** Draws one row for each group, the heading above and the sum below, and a bar where there is room. */
-export function renderTable(by: GroupName, all: readonly Row[], total: Costs, { isSubscription }: Basis): string[] {
+export function renderTable(by: GroupName, { rows: all, total }: Grouped, { isSubscription }: Basis): string[] {
   const rows = by === 'prompt' ? all.slice(0, MOST_PROMPTS) : all;
   const names = [by, ...rows.map((row) => nameRow(by, row)), 'total'];
   const { lines, left } = drawColumns(names, listColumns([...rows.map(({ costs }) => costs), total], isSubscription), {
@@ -110,16 +110,16 @@ function fitName(name: string, width: number, by: GroupName): string {
 }
 
 /** Says below the table what its figures do not. */
-export function describeTotal(by: GroupName, { entries, rows }: Grouped, total: Costs, basis: Basis): string[] {
+export function describeTotal(by: GroupName, grouped: Grouped, basis: Basis): string[] {
+  const { rows, total, exactTokens, modelsWithoutPrice, hasDefaultPrice } = grouped;
   const { cacheSaved, unknownCacheReads, agentTokens, used, listDollars, unpricedTokens } = total;
-  const guessed = entries.some(({ session }) => session.points.some(({ point }) => point.hasDefaultPrice));
   const read = unknownCacheReads > 0 && cacheSaved === 0;
   const hidden = by === 'prompt' ? rows.length - MOST_PROMPTS : 0;
   return [
     '',
     hidden > 0 ? `and ${plural(hidden, 'prompt')} more: --json lists all` : undefined,
     isByPart(by)
-      ? `the lines of requests say where ${formatShare(countExact(entries), countTokens(used))} of the tokens belong; the rest follows from how the context grew`
+      ? `the lines of requests say where ${formatShare(exactTokens, countTokens(used))} of the tokens belong; the rest follows from how the context grew`
       : undefined,
     agentTokens > 0 ? `subagents used ${formatShare(agentTokens, countTokens(used))} of the tokens` : undefined,
     cacheSaved !== 0 ? `the cache saved ≈ ${formatDollars(cacheSaved)}, list price` : undefined,
@@ -129,17 +129,12 @@ export function describeTotal(by: GroupName, { entries, rows }: Grouped, total: 
       : undefined,
     listDollars > 0 || cacheSaved !== 0 ? `prices: ${basis.source}` : undefined,
     unpricedTokens > 0
-      ? `+ and ? leave out ${plural(unpricedTokens, 'token')} in no account, of models without a list price: ${nameUnpriced(entries)}`
+      ? `+ and ? leave out ${plural(unpricedTokens, 'token')} in no account, of models without a list price: ${[...modelsWithoutPrice].map(toOneLine).toSorted().join(', ')}`
       : undefined,
     basis.isSubscription ? NOT_BILLED : undefined,
-    guessed ? 'for a model that it does not know, Claude Code itself takes a default price' : undefined,
+    hasDefaultPrice ? 'for a model that it does not know, Claude Code itself takes a default price' : undefined,
   ]
     .filter((line) => line !== undefined)
     .flatMap((line) => wrapToWidth(line))
     .map((line) => style('dim', line));
-}
-
-function nameUnpriced(entries: readonly Entry[]): string {
-  const unpriced = entries.filter(({ unpricedTokens }) => unpricedTokens > 0);
-  return [...new Set(unpriced.map(({ model }) => toOneLine(model)))].toSorted().join(', ');
 }

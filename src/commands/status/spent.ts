@@ -24,7 +24,8 @@ export function readSpent(
   const wanted = sessions.filter(({ changedAt }) => changedAt >= monday).map(({ path }) => path);
   if (wanted.length === 0) return undefined;
   const usage = readAllUsage(folders.claude, folders.state, { wanted, index });
-  const week = listEntries(usage, PRICE_TABLE.findPrices, ({ uses }) => uses).filter(({ at }) => at >= monday);
+  const entries = [...listEntries(usage, PRICE_TABLE.findPrices, ({ uses }) => uses)];
+  const week = entries.filter(({ at }) => at >= monday);
   if (week.length === 0) return undefined;
   const midnight = startOfDay(now);
   return { today: addUpCosts(week.filter(({ at }) => at >= midnight)), week: addUpCosts(week) };

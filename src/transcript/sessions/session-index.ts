@@ -28,8 +28,9 @@ export class SessionIndex {
   readonly #files = new Map<string, string>();
   #isChanged = false;
 
-  constructor(stateFolder: string) {
-    this.#path = join(stateFolder, 'cc-langfuse_index');
+  /** What only some commands need is in a file of its own, since all of a file is read. */
+  constructor(stateFolder: string, file: 'index' | 'causes' = 'index') {
+    this.#path = join(stateFolder, `cc-langfuse_${file}`);
     this.#byTranscript = parseIndex(attempt(() => readOwnFile(this.#path)) ?? '');
   }
 

@@ -100,10 +100,12 @@ export function readAllUsage(
 
 /** Returns a function that lists the transcripts with which a session may share responses: as far as is remembered, and its parent. */
 function createRelativeFinder(index: SessionIndex): (session: KnownSession) => string[] {
-  const byPrompt = groupBy([...index.readAll<Relations>('relations')], ([, { firstPrompt }]) => firstPrompt);
-  return ({ path, relations: { parent, firstPrompt } }) => {
-    const alike = firstPrompt === undefined ? [] : (byPrompt.get(firstPrompt) ?? []);
-    return [...alike.map(([transcript]) => transcript), findParentPath(path, parent) ?? []].flat();
+  const known = [...index.readAll<Relations>('relations')];
+  const names = known.flatMap(([path, relations]) => listNames(relations).map((name) => ({ name, path })));
+  const byName = groupBy(names, ({ name }) => name);
+  return ({ path, relations }) => {
+    const alike = listNames(relations).flatMap((name) => byName.get(name) ?? []);
+    return [...alike.map((each) => each.path), findParentPath(path, relations.parent) ?? []].flat();
   };
 }
 
@@ -235,10 +237,14 @@ function joinRelatives(sessions: readonly KnownSession[], reading: Reading): voi
   }
 }
 
+/** Sessions that have one of these in common are related. */
+function listNames({ sessionId, parent, firstPrompt }: Relations): string[] {
+  return [sessionId, parent, firstPrompt].filter((name) => name !== undefined);
+}
+
 /** Sessions that begin with the same prompt, or that were forked from one another. */
 function findFamilies(sessions: readonly KnownSession[]): KnownSession[][] {
-  const namesOf = ({ relations: { sessionId, parent, firstPrompt } }: KnownSession) =>
-    [sessionId, parent, firstPrompt].filter((name) => name !== undefined);
+  const namesOf = ({ relations }: KnownSession) => listNames(relations);
   const families = new Map<string, KnownSession[]>();
   for (const session of sessions) {
     const related = new Set(namesOf(session).flatMap((name) => families.get(name) ?? []));

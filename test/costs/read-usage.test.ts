@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { listAllSteps } from '../../src/costs/account-steps.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
 import { sessionIdOf } from '../support/generated.js';
-import { appendLines, assistant, SESSION, user } from '../support/lines.js';
+import { appendLines, assistant, at, SESSION, user } from '../support/lines.js';
 import { recording, recordings, transcriptsOf } from '../support/recording.js';
 import { removeFolder } from '../support/remove-folder.js';
 
@@ -142,4 +142,20 @@ test('a transcript that Claude Code deletes meanwhile is left out, and its fork 
     readAllUsage(root, state, how).map(({ path, uses }) => [path, ...uses.map(({ used }) => used.input)]);
   expect(read({ onRead })).toEqual([[fork, 2]]);
   expect(read()).toEqual([[fork, 2]]);
+});
+
+test('a fork that begins with another prompt is read with its parent, also if only that is asked for', () => {
+  const folder = join(root, 'projects', '-project');
+  const answer = (id: string, more: object = {}) => ({
+    ...assistant(id, 'yes', more),
+    message: { id, model: 'claude-opus-5', usage: { input_tokens: 1 } },
+  });
+  const [parent, fork] = [join(folder, `${sessionIdOf(1)}.jsonl`), join(folder, `${sessionIdOf(2)}.jsonl`)];
+  appendLines(parent, user('question', { uuid: 'u1' }), answer('m1', { timestamp: at(2) }));
+  const copied = { timestamp: at(1), forkedFrom: { sessionId: sessionIdOf(1) } };
+  appendLines(fork, user('another', { uuid: 'u2' }), answer('m0', { timestamp: at(1) }), answer('m1', copied));
+  const whole = readAllUsage(root, state).find(({ path }) => path === parent);
+  const remembered = rememberedIn(state);
+  expect(readAllUsage(root, state, { wanted: [parent] }).find(({ path }) => path === parent)).toEqual(whole);
+  expect(rememberedIn(state)).toBe(remembered);
 });

@@ -76,7 +76,7 @@ function shareDollars<T extends Use>(step: PlacedStep, all: readonly T[], findPr
       uses.reduce((left, { used }) => left - used[kind], counted),
     );
   });
-  const weigh = (used: Used, priced: Priced) => priceUsed(used, findPrices(priced) ?? USUAL_RATIOS);
+  const weigh = (used: Used, priced: Priced) => priceUsed(used, findRatios(findPrices(priced)));
   const [{ isFast, isInUs } = STANDARD_PRICES] = uses;
   const own = { use: undefined, weight: weigh(rest, { model, at, isFast, isInUs }) };
   const weighed = [...uses.map((use) => ({ use, weight: weigh(use.used, use) })), own];
@@ -85,6 +85,11 @@ function shareDollars<T extends Use>(step: PlacedStep, all: readonly T[], findPr
   return weighed
     .filter(({ weight }) => weight > 0)
     .map(({ use, weight }) => ({ use, dollars: (step.dollars * weight) / total, step }));
+}
+
+/** A user's Langfuse can say that a model costs nothing, but Claude Code's account does not. */
+function findRatios(prices: KindPrices = USUAL_RATIOS): KindPrices {
+  return TOKEN_KINDS.some((kind) => prices[kind] > 0) ? prices : USUAL_RATIOS;
 }
 
 /** How the prices of most models relate to each other. */

@@ -6,6 +6,7 @@ import { listAllSteps } from '../../src/costs/account-steps.js';
 import { addUpCosts, countTokens, listEntries } from '../../src/costs/cost-book.js';
 import { findPrices } from '../../src/costs/list-prices.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
+import { mapUsed } from '../../src/costs/session-usage.js';
 import { COUNTED_KINDS, type CountedKind } from '../../src/transcript/sessions/cost-account.js';
 import { Exporter } from '../support/exporter.js';
 import { appendLines, assistant, at, SESSION, user } from '../support/lines.js';
@@ -149,4 +150,11 @@ test('a fork costs what it used itself, and its parent what that used', () => {
     addUpCosts(entries.filter(({ session }) => session.sessionId === sessionId)).dollars.toFixed(9),
   ]);
   expect(Object.fromEntries(dollars)).toEqual({ df9bf151: '0.015869491', '7cbf1538': '0.005218400' });
+});
+
+test('the dollars of an account are shared by the usual ratios if the list says that a model costs nothing', () => {
+  const sessions = readAllUsage(recording('p-simple').folder, state);
+  const share = (find: typeof findPrices) =>
+    listEntries(sessions, find, ({ uses }) => uses).map(({ dollars }) => dollars);
+  expect(share(() => mapUsed(() => 0))).toEqual(share(() => undefined));
 });

@@ -155,6 +155,6 @@ test('a fork costs what it used itself, and its parent what that used', () => {
 test('the dollars of an account are shared by the usual ratios if the list says that a model costs nothing', () => {
   const sessions = readAllUsage(recording('p-simple').folder, state);
   const share = (find: typeof findPrices) =>
-    listEntries(sessions, find, ({ uses }) => uses).map(({ dollars }) => dollars);
+    [...listEntries(sessions, find, ({ uses }) => uses)].map(({ dollars }) => dollars);
   expect(share(() => mapUsed(() => 0))).toEqual(share(() => undefined));
 });

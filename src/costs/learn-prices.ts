@@ -40,7 +40,7 @@ const LARGEST_ERROR = 1e-6;
 const SCALE = 10;
 
 /** The steps that were paid for at the same prices, but for where the model ran. */
-export function priceGroup({ model, isFast }: { readonly model: string; readonly isFast: boolean }): string {
+function priceGroup({ model, isFast }: { readonly model: string; readonly isFast: boolean }): string {
   return `${model} ${isFast}`;
 }
 

@@ -112,10 +112,6 @@ export function scanSession(sessionId: string, path: string, agents: readonly Ag
   return scan.finish();
 }
 
-export function addUsed(a: Used, b: Used): Used {
-  return mapUsed((kind) => a[kind] + b[kind]);
-}
-
 export function mapUsed<T>(change: (kind: UsedKind) => T): { readonly [kind in UsedKind]: T } {
   const changed: { [kind in UsedKind]?: T } = {};
   for (const kind of USED_KINDS) changed[kind] = change(kind);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Context } from '../../src/costs/causes/context.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
-import { addUsed, mapUsed, type Use, type Used } from '../../src/costs/session-usage.js';
+import { mapUsed, type Use, type Used } from '../../src/costs/session-usage.js';
 import { appendLines, assistant, at, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
 import { type Recording, recording, recordings } from '../support/recording.js';
 import { removeFolder } from '../support/remove-folder.js';
@@ -17,8 +17,7 @@ beforeEach(() => {
 
 afterEach(() => removeFolder(root));
 
-const NOTHING = mapUsed(() => 0);
-const addUp = (uses: readonly Use[]) => uses.reduce((sum: Used, { used }) => addUsed(sum, used), NOTHING);
+const addUp = (uses: readonly Use[]) => mapUsed((kind) => uses.reduce((sum, { used }) => sum + used[kind], 0));
 
 const readCauses = (folder: string) =>
   readAllUsage(folder, join(root, 'state'), { withCauses: true }).map(({ causes, ...session }) => {

@@ -23,7 +23,7 @@ const MOST_PROMPTS = 30;
 export const NOT_BILLED = 'you are logged in with a subscription, which does not bill these dollars';
 
 /** What the dollars rest on. */
-export interface Basis {
+interface Basis {
   /** Where list prices come from. */
   readonly source: string;
   /** Whether today's login does not bill dollars. */

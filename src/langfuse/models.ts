@@ -34,6 +34,8 @@ export type Model = z.infer<typeof Model>;
 const Page = z.object({ data: z.array(z.unknown()), meta: z.object({ totalPages: z.number() }) });
 
 const MOST_ON_A_PAGE = 100;
+/** Far more than any project has: a server may claim any number. */
+const MOST_PAGES = 50;
 
 /** Asks the server for all its models, its own and the project's; throws if it does not answer as Langfuse does. */
 export async function fetchModels(langfuse: LangfuseConfig, limits: Limits): Promise<Model[]> {
@@ -46,7 +48,7 @@ export async function fetchModels(langfuse: LangfuseConfig, limits: Limits): Pro
     const { data: answer } = Page.safeParse(parseJson(body));
     if (!isSuccess(status) || !answer) throw new Error(`the server does not list its models (${status})`);
     models.push(...answer.data.flatMap((each) => Model.safeParse(each).data ?? []));
-    pages = answer.meta.totalPages;
+    pages = Math.min(answer.meta.totalPages, MOST_PAGES);
   }
   return models;
 }

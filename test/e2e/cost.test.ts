@@ -390,6 +390,14 @@ describe("the prices of the user's Langfuse", () => {
     expect(asked()).toBe(1);
   });
 
+  test('are asked for a number of pages that a server can have', async () => {
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+    const body = JSON.stringify({ data: [], meta: { totalPages: 1_000_000_000 } });
+    workplace.server.misbehave = () => ({ status: 200, body });
+    expect(await listPrice()).toBeCloseTo(dollarsOf(1), 10);
+    expect(asked()).toBe(50);
+  });
+
   test('are not asked with keys that may not read, or that nobody gave', async () => {
     define();
     write(1, ...response(1, '2026-10-01T12:00:00.000Z'));

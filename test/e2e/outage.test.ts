@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LangfuseServer, type Misbehaviour } from '../support/langfuse-server.js';
 import { appendTurn, SESSION } from '../support/lines.js';
-import { type Environment, Workplace } from '../support/program.js';
+
+import { type Environment, POLL, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { listLocks } from '../support/state-files.js';
 
 let workplace: Workplace;
 
@@ -183,6 +185,8 @@ describe('in the terminal', () => {
     expect(await messageAfterTurn(SESSION)).toBeUndefined();
     workplace.server.misbehave = () => ({ disconnect: 'before taking' });
     expect(await messageAfterTurn(ANOTHER)).toBeUndefined();
+    // Its worker may still write down that the server was down.
+    await expect.poll(() => listLocks(workplace.stateFolder), POLL).toEqual([]);
     change({ since: Date.now() - 86_500_000 });
     expect(await messageAfterTurn(THIRD)).toContain('cannot be reached: ECONNRESET. Nothing is exported');
     workplace.server.misbehave = () => undefined;

@@ -58,7 +58,7 @@ interface PlacedPart {
 const BEFORE_MESSAGES = -1;
 
 /** Each request goes through all parts. With more of them the oldest are joined, so a long session does not take ever longer. */
-const MOST_PARTS = 2_000;
+const MOST_PARTS = 400;
 
 /**
  * Follows what fills the context of one thread. Each response says how many tokens its request had. So what came since the request

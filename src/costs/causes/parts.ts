@@ -76,11 +76,8 @@ export function listWritten(blocks: readonly Block[], usage: TokenCounts = {}): 
 function toWritten(block: Block): Part {
   if (block.kind === 'tool_use') return { name: block.name, tokens: estimateTokens([block.name, block.input]) };
   if (block.kind === 'thinking') return { name: OWN_PARTS.thinking, tokens: estimateTokens(block.text) };
-  if (block.kind === 'text') return { name: OWN_PARTS.answers, tokens: estimateTokens(block.text) };
-  if (block.kind !== 'other') return { name: OWN_PARTS.answers, tokens: estimateTokens(block) };
-  // A tool that runs at Anthropic.
-  const { name } = isRecord(block.value) ? block.value : {};
-  return { name: typeof name === 'string' ? name : OWN_PARTS.answers, tokens: estimateTokens(block.value) };
+  const content = block.kind === 'text' ? block.text : block;
+  return { name: OWN_PARTS.answers, tokens: estimateTokens(content) };
 }
 
 const CHARS_PER_TOKEN = 4;

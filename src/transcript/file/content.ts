@@ -64,6 +64,23 @@ export function hasToolResult(content: unknown): boolean {
   return Array.isArray(content) && content.some((block) => isRecord(block) && block.type === 'tool_result');
 }
 
+/** As `parseBlocks` finds it, without parsing: most lines have a call or a result. */
+export function hasToolUse(content: unknown): boolean {
+  return Array.isArray(content) && content.some((block) => isRecord(block) && isOfType(block, 'tool_use'));
+}
+
+/** The ids of the calls whose results content has. */
+export function listResultIds(content: unknown): string[] {
+  if (!Array.isArray(content)) return [];
+  const results = content.filter((block) => isRecord(block) && isOfType(block, 'tool_result'));
+  return results.map(({ tool_use_id: id }) => id).filter((id) => typeof id === 'string');
+}
+
+/** The endings also cover `server_tool_use`, `mcp_tool_use` and their results. */
+function isOfType({ type }: Record<string, unknown>, ending: 'tool_use' | 'tool_result'): boolean {
+  return typeof type === 'string' && type.endsWith(ending);
+}
+
 function parseMedia(block: unknown): MediaBlock | undefined {
   const { type, source } = isRecord(block) ? block : {};
   const parsed = MediaSource.safeParse(source);
@@ -86,12 +103,11 @@ function parseBlock(value: unknown): Block {
   const type = typeof block.type === 'string' ? block.type : 'unknown';
   if (type === 'text' && typeof block.text === 'string') return { kind: 'text', text: block.text };
   if (type === 'thinking' && typeof block.thinking === 'string') return { kind: 'thinking', text: block.thinking };
-  // The endings also cover `server_tool_use`, `mcp_tool_use` and their results.
-  if (type.endsWith('tool_use')) {
+  if (isOfType(block, 'tool_use')) {
     const { id, name, input } = ToolUseBlock.parse(block);
     return { kind: 'tool_use', id, name, input };
   }
-  if (type.endsWith('tool_result')) {
+  if (isOfType(block, 'tool_result')) {
     const { tool_use_id: toolUseId, content, is_error: isError = isErrorBlock(content) } = ToolResultBlock.parse(block);
     return { kind: 'tool_result', toolUseId, content, isError };
   }

@@ -1,4 +1,4 @@
-import { parseBlocks } from '../file/content.js';
+import { listResultIds } from '../file/content.js';
 import type { AssistantLine, ChainLine, Line, OtherLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
@@ -130,9 +130,7 @@ export class OpenTurn {
 
   /** Whether a line has the result of one of its calls. */
   hasCallOf({ content }: UserLine): boolean {
-    return parseBlocks(content).some(
-      (block) => block.kind === 'tool_result' && this.#content.responses.hasCall(block.toolUseId),
-    );
+    return listResultIds(content).some((id) => this.#content.responses.hasCall(id));
   }
 
   hasPromptId(id: string | undefined): boolean {

@@ -1,4 +1,4 @@
-import { parseBlocks } from '../file/content.js';
+import { hasToolUse, listResultIds } from '../file/content.js';
 import type { AssistantLine, ChainLine, Line, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import { type Branch, Branches } from './branches.js';
@@ -204,8 +204,7 @@ export class TurnGrouper {
       return undefined;
     }
     if (line.fields.isSidechain || !this.#turn.isHeldElsewhere || this.#thread.isCopied(line)) return undefined;
-    const hasCall = parseBlocks(line.content).some(({ kind }) => kind === 'tool_use');
-    if (this.#thread.isResponseElsewhere(line) && !hasCall) return undefined;
+    if (this.#thread.isResponseElsewhere(line) && !hasToolUse(line.content)) return undefined;
     const ended = this.#endTurns(prompt(IS_ELSEWHERE));
     this.#turn.addPrompt(prompt(IS_ELSEWHERE));
     this.#branches.start(line.fields.uuid, undefined, this.#turn);
@@ -240,8 +239,8 @@ export class TurnGrouper {
       return [...this.#earlier, ...this.#lastEnded].find((turn) => turn.isContinuedBy(line));
     }
     if (classified.role !== 'tool-results' || this.#unanswered.size === 0) return undefined;
-    const results = parseBlocks(classified.line.content).filter((block) => block.kind === 'tool_result');
-    return results.map(({ toolUseId = '' }) => this.#unanswered.get(toolUseId)).find((turn) => turn !== undefined);
+    const ids = listResultIds(classified.line.content);
+    return ids.map((id) => this.#unanswered.get(id)).find((turn) => turn !== undefined);
   }
 
   /** A prompt starts a turn, or joins one that consists of nothing but prompts. */

@@ -158,6 +158,17 @@ test('a transcript that is gone is no longer in it', async () => {
   expect(readFileSync(index(), 'utf8')).not.toContain(path);
 });
 
+test('what a killed process has left of it is removed once it is old', async () => {
+  mkdirSync(workplace.stateFolder, { recursive: true });
+  const [old, fresh] = [`${index()}.4711-1`, `${index()}.4711-2`];
+  for (const path of [old, fresh]) writeFileSync(path, 'half of it');
+  const yesterday = new Date(Date.now() - 86_400_000);
+  utimesSync(old, yesterday, yesterday);
+  await write(1, 'one');
+  await stdoutOf('sessions');
+  expect([old, fresh].map((path) => existsSync(path))).toEqual([false, true]);
+});
+
 test('only its owner can read it, and who only lists creates no folder for it', async () => {
   await write(1, 'one');
   for (const args of [['sessions'], ['status'], ['doctor'], ['sessions', '--search', 'one']]) await stdoutOf(...args);

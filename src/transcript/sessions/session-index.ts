@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { lstatSync } from 'node:fs';
-import { join } from 'node:path';
+import { lstatSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { replaceOwnFile } from '../../shared/atomic-write.js';
 import { attempt } from '../../shared/attempt.js';
 import { readOwnFile } from '../../shared/read-file.js';
@@ -85,8 +85,18 @@ export class SessionIndex {
     if (!this.#isChanged) return;
     const body = [...this.#byTranscript].map(formatTranscript).join('');
     attempt(() => replaceOwnFile(this.#path, `${HEAD} ${hash(body)}\n${body}`));
+    attempt(() => removeLeftovers(this.#path));
     this.#isChanged = false;
   }
+}
+
+const OLD_MS = 3_600_000;
+
+/** A process that was killed while it saved has left a copy, and an index is large. */
+function removeLeftovers(path: string): void {
+  const [folder, name] = [dirname(path), basename(path)];
+  for (const file of readdirSync(folder).filter((each) => each.startsWith(`${name}.`)))
+    if (Date.now() - statSync(join(folder, file)).mtimeMs > OLD_MS) rmSync(join(folder, file), { force: true });
 }
 
 function formatTranscript([transcript, sections]: [string, ReadonlyMap<string, Remembered>]): string {

@@ -141,7 +141,7 @@ row(
 );
 sink.stop();
 
-const past = await benchHistory(isShort ? 200 : 1_000, isShort ? 3 : 7);
+const past = await benchHistory(isShort ? 100 : 1_000, isShort ? 3 : 7);
 const pastName = `of ${(past.bytes / 1_000_000).toFixed(0)} MB`;
 const allBytes = ms('reading the same bytes', past.read);
 row(`cost ${pastName}, first`, past.costFirst / past.read, '×', 1.2, allBytes, 15);

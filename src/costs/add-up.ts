@@ -26,7 +26,7 @@ export function addUpResponses(
   const usage = { ...session, uses: addUpUses(own.map(([, use]) => [keyOf(use), use])) };
   if (!causes) return usage;
   const tasks = addUpUses(own.map(([id, use]) => findTask(id, use, causes)));
-  return { ...usage, causes: { tasks, parts: addUpUses(listParts(own, causes)), prompts: causes.prompts } };
+  return { ...usage, causes: { tasks, parts: addUpUses(listParts(own, causes)) } };
 }
 
 /** A use, and a text that differs if it must not be added to another. */
@@ -48,9 +48,9 @@ function keyOf({ at, used: _, ...others }: Use, ...more: readonly (string | numb
 }
 
 function findTask(id: string, use: Use, causes: SessionCauses): Keyed<TaskUse> {
-  const { agent: name, skill, command, turn } = findCause(id, causes);
+  const { agent: name, skill, command, turn, promptAt } = findCause(id, causes);
   const agent = name || (use.isAgent ? UNNAMED_AGENT : '');
-  return [keyOf(use, agent, skill, command, turn), { ...use, agent, skill, command, turn }];
+  return [keyOf(use, agent, skill, command, turn), { ...use, agent, skill, command, turn, promptAt }];
 }
 
 /** One after the other: all together are many times as many as the responses. */

@@ -19,7 +19,7 @@ type Packed<T extends Use> = Omit<Partial<T>, 'used'> & { readonly used: Partial
 
 export type PackedUsage = Omit<SessionUsage, 'uses' | 'causes'> & { readonly uses: readonly Packed<Use>[] };
 
-export interface PackedCauses extends Pick<UsageCauses, 'prompts'> {
+export interface PackedCauses {
   readonly tasks: readonly Packed<TaskUse>[];
   readonly parts: readonly Packed<PartUse>[];
 }
@@ -32,19 +32,17 @@ export function unpackUsage({ uses, ...usage }: PackedUsage): SessionUsage {
   return { ...usage, uses: uses.map((use) => unpack<Use>(use, USUAL_USE)) };
 }
 
-export function packCauses({ tasks, parts, prompts }: UsageCauses): PackedCauses {
+export function packCauses({ tasks, parts }: UsageCauses): PackedCauses {
   return {
     tasks: tasks.map((task) => pack(task, USUAL_TASK)),
     parts: parts.map((part) => pack(part, USUAL_PART)),
-    prompts,
   };
 }
 
-export function unpackCauses({ tasks, parts, prompts }: PackedCauses): UsageCauses {
+export function unpackCauses({ tasks, parts }: PackedCauses): UsageCauses {
   return {
     tasks: tasks.map((task) => unpack<TaskUse>(task, USUAL_TASK)),
     parts: parts.map((part) => unpack<PartUse>(part, USUAL_PART)),
-    prompts,
   };
 }
 

@@ -25,7 +25,7 @@ interface Relations extends Pick<SessionUsage, 'sessionId' | 'parent' | 'firstPr
 }
 
 /** What other versions remembered, or with other kinds of usage, is not used. */
-const VERSION = `5.${hash(USED_KINDS.join(' '))}`;
+const VERSION = `6.${hash(USED_KINDS.join(' '))}`;
 
 interface ReadingOptions {
   /** Of what is not remembered, only these transcripts are read, and those from which they were forked. */
@@ -111,11 +111,12 @@ function createRelativeFinder(index: SessionIndex): (session: KnownSession) => s
 
 /** Reads what one session used, and the sessions from which it was forked. */
 export function readUsageWithParents(path: string): SessionUsage[] {
-  const seen = new Set<string>();
-  return scanWithParents(path)
-    .toReversed()
-    .map(({ scan }) => addUpResponses(scan, seen))
-    .toReversed();
+  return addUpFromOldest(scanWithParents(path), new Set());
+}
+
+function addUpFromOldest(scans: ReturnType<typeof scanWithParents>, seen: Set<string>): SessionUsage[] {
+  const usages = scans.toReversed().map(({ scan }) => addUpResponses(scan, seen));
+  return usages.toReversed();
 }
 
 /** Reads what one session used and what caused it, and the sessions from which it was forked. */
@@ -123,7 +124,7 @@ export function readCausesWithParents(path: string) {
   const [own, ...parents] = scanWithParents(path);
   if (!own) return undefined;
   const seen = new Set<string>();
-  const above = parents.toReversed().map(({ scan }) => addUpResponses(scan, seen));
+  const above = addUpFromOldest(parents, seen);
   const causes = readCauses(own.scan.sessionId, path, own.agents);
   const { responses } = own.scan;
   return { usage: addUpResponses(own.scan, seen, causes), parents: above, causes, responses };
@@ -203,10 +204,10 @@ function causesKey({ files, meta }: OpenSession, { family }: Relations): string 
 function recall(session: OpenSession, { index, causes }: Reading): SessionUsage[] {
   const { path, files } = session;
   const packed = index.read<PackedUsage>(path, 'usage', files);
-  const relations = index.read<Relations>(path, 'relations', files);
-  if (!packed || !relations) return [];
+  if (!packed) return [];
   const usage = unpackUsage(packed);
-  if (!causes) return [usage];
+  const relations = causes && index.read<Relations>(path, 'relations', files);
+  if (!relations) return [usage];
   const key = causesKey(session, relations);
   const recallCauses = () => {
     const known = causes.read<PackedCauses>(path, 'causes', key);
@@ -270,10 +271,10 @@ function dropCopies(sessions: readonly SessionUsage[]): SessionUsage[] {
 
 function joinCopies(latest: SessionUsage, copies: readonly SessionUsage[]): SessionUsage {
   const uses = copies.flatMap((copy) => copy.uses);
-  if (!latest.causes) return { ...latest, uses };
-  const tasks = copies.flatMap(({ causes }) => causes?.tasks ?? []);
-  const parts = copies.flatMap(({ causes }) => causes?.parts ?? []);
-  return { ...latest, uses, causes: { ...latest.causes, tasks, parts } };
+  const causes = copies.flatMap((copy) => copy.causes ?? []);
+  if (causes.length === 0) return { ...latest, uses };
+  const [tasks, parts] = [causes.flatMap((each) => each.tasks), causes.flatMap((each) => each.parts)];
+  return { ...latest, uses, causes: { tasks, parts } };
 }
 
 function listTranscripts(claudeFolder: string, onUnreadable: (path: string, error: unknown) => void): string[] {

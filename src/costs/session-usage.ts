@@ -43,6 +43,8 @@ export interface TaskUse extends Use {
   readonly command: string;
   /** The number of the turn; 0 if it is not known. */
   readonly turn: number;
+  /** The byte of the transcript at which the turn's prompt begins. */
+  readonly promptAt?: number | undefined;
 }
 
 /** What a session used for a part of what the model read and wrote. */
@@ -57,8 +59,6 @@ export interface PartUse extends Use {
 export interface UsageCauses {
   readonly tasks: readonly TaskUse[];
   readonly parts: readonly PartUse[];
-  /** Where the prompt of each turn begins in the file, by the turn's number. */
-  readonly prompts: { readonly [turn: number]: number };
 }
 
 /** A line of the account, with the time and the branch of the last response before it. */

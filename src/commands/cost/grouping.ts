@@ -22,6 +22,8 @@ export interface Row {
   readonly session: SessionUsage;
   /** The number of its turn, if it is a prompt. */
   readonly turn: number | undefined;
+  /** The byte of the transcript at which it begins. */
+  readonly promptAt: number | undefined;
 }
 
 export interface Grouped {
@@ -118,13 +120,13 @@ function group<T extends Use>(
     const { session, use, model, unpricedTokens, at } = entry;
     if (at < since) continue;
     const key = findKey(entry);
-    const turn = use && 'turn' in use ? Number(use.turn) : undefined;
-    const row = rows.get(key) ?? { key, session, turn, sum: new CostSum() };
+    const { turn, promptAt } = isTask(use) ? use : {};
+    const row = rows.get(key) ?? { key, session, turn, promptAt, sum: new CostSum() };
     rows.set(key, row);
     row.sum.add(entry);
     total.add(entry);
     if (unpricedTokens > 0) modelsWithoutPrice.add(model);
-    if (use && 'isExact' in use && use.isExact) exactTokens += countTokens(use.used);
+    if (isPart(use) && use.isExact) exactTokens += countTokens(use.used);
     hasDefaultPrice ||= session.points.some(({ point }) => point.hasDefaultPrice);
   }
   return {
@@ -134,6 +136,14 @@ function group<T extends Use>(
     modelsWithoutPrice,
     hasDefaultPrice,
   };
+}
+
+function isTask(use: Use | undefined): use is TaskUse {
+  return use !== undefined && 'turn' in use;
+}
+
+function isPart(use: Use | undefined): use is PartUse {
+  return use !== undefined && 'part' in use;
 }
 
 function findDay({ at }: Entry): string {

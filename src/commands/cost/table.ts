@@ -89,9 +89,8 @@ export function nameRow(by: GroupName, row: Row): string {
 }
 
 /** Its text is in the transcript only. */
-function namePrompt({ session: { sessionId, path, causes }, turn = 0 }: Row): string {
-  const offset = causes?.prompts[turn];
-  const prompt = offset === undefined ? undefined : attempt(() => readPromptAt(path, offset));
+function namePrompt({ session: { sessionId, path }, turn, promptAt }: Row): string {
+  const prompt = promptAt === undefined ? undefined : attempt(() => readPromptAt(path, promptAt));
   const time = prompt?.at === undefined ? '' : `  ${formatMoment(prompt.at)}`;
   return `${toOneLine(sessionId).slice(0, 8)} turn ${turn || '?'}${time}  ${cutToWidth(toOneLine(prompt?.text ?? ''), PROMPT_COLUMNS)}`;
 }

@@ -12,12 +12,12 @@ import {
   type ToolCall,
   type Turn,
 } from '../../transcript/turns/turn.js';
-import type { TaskUse, UsageCauses } from '../session-usage.js';
+import type { TaskUse } from '../session-usage.js';
 import { Context, type LostCache, type Shares } from './context.js';
 import type { Part } from './parts.js';
 import { SentRequests } from './sent-requests.js';
 
-type Task = Pick<TaskUse, 'agent' | 'skill' | 'command' | 'turn'>;
+type Task = Pick<TaskUse, 'agent' | 'skill' | 'command' | 'turn' | 'promptAt'>;
 
 /** What a response was for, and what it used for each part. */
 export interface ResponseCause extends Task {
@@ -26,17 +26,11 @@ export interface ResponseCause extends Task {
   readonly lost?: LostCache;
 }
 
-export const NO_CAUSE: ResponseCause = {
-  agent: '',
-  skill: '',
-  command: '',
-  turn: 0,
-  isExact: false,
-  shares: new Map(),
-};
+const NO_TASK: Task = { agent: '', skill: '', command: '', turn: 0 };
+export const NO_CAUSE: ResponseCause = { ...NO_TASK, isExact: false, shares: new Map() };
 
 /** What the responses of a session were for, by their ids. */
-export interface SessionCauses extends Pick<UsageCauses, 'prompts'> {
+export interface SessionCauses {
   readonly responses: ReadonlyMap<string, ResponseCause>;
   /** What the last request of the main thread had, in order. */
   readonly context: readonly Part[];
@@ -52,7 +46,6 @@ export function readCauses(sessionId: string, path: string, agents: readonly Age
 
 class CauseReader implements SessionCauses {
   readonly responses = new Map<string, ResponseCause>();
-  readonly prompts: { [turn: number]: number } = {};
   readonly #requests = new SentRequests();
   readonly #main = new Context();
   /** What calls were made for, by the ids of the calls and of what they started: agents, and runs of workflows. */
@@ -67,9 +60,8 @@ class CauseReader implements SessionCauses {
 
   readMain(sessionId: string, path: string): void {
     for (const turn of readAllTurns(path, 'main', sessionId, this.#requests.readLines(path))) {
-      const task = { agent: '', skill: turn.skill ?? '', command: findCommand(turn), turn: turn.number };
-      const [{ at, offset }] = turn.prompts;
-      this.prompts[turn.number] ??= offset;
+      const [{ at, offset: promptAt }] = turn.prompts;
+      const task = { agent: '', skill: turn.skill ?? '', command: findCommand(turn), turn: turn.number, promptAt };
       this.#turns.push({ at, task });
       this.#addTurn(turn, this.#main, task);
       for (const sidechain of turn.sidechains) this.#addSidechain(sidechain, turn, task);
@@ -100,7 +92,7 @@ class CauseReader implements SessionCauses {
   }
 
   #findTaskAt(time: number): Task {
-    return this.#turns.findLast(({ at }) => at <= time)?.task ?? NO_CAUSE;
+    return this.#turns.findLast(({ at }) => at <= time)?.task ?? NO_TASK;
   }
 
   /** What an old version wrote into the file of the main thread. The call that started it has its prompt. */

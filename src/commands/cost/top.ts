@@ -74,23 +74,24 @@ function findOutliers(all: readonly Row[]): Outliers {
 /** Lists what stands out, as far as it fits on a screen. */
 function renderOutliers(kind: 'session' | 'prompt', { usual, count, rows }: Outliers): string[] {
   const shown = rows.slice(0, MOST_SHOWN);
-  const cells = shown.map(
-    ({ row, times }) => [formatCosts(row.costs), `${formatTimes(times)} ×`, nameRow(kind, row)] as const,
-  );
-  const [dollars, factor] = [0, 1].map((column) =>
-    Math.max(0, ...cells.map((each) => each[column === 0 ? 0 : 1].length)),
-  );
+  const costs = padColumn(shown.map(({ row }) => formatCosts(row.costs)));
+  const factors = padColumn(shown.map(({ times }) => `${formatTimes(times)} ×`));
   const more = rows.length - shown.length;
   return [
     style('bold', `${plural(count, kind)}, usually ${formatDollars(usual)}`),
     ...(rows.length === 0 ? [`none costs ${TIMES_USUAL} times as much`] : []),
-    ...cells.map(([cost, times, name]) =>
-      cutToWidth(`${cost.padStart(dollars ?? 0)}  ${times.padStart(factor ?? 0)}  ${name}`, terminalWidth()),
+    ...shown.map(({ row }, index) =>
+      cutToWidth([costs[index], factors[index], nameRow(kind, row)].join('  '), terminalWidth()),
     ),
     ...(more > 0
       ? [style('dim', `and ${plural(more, kind)} more that cost ${TIMES_USUAL} times the usual: --json lists all`)]
       : []),
   ];
+}
+
+function padColumn(cells: readonly string[]): string[] {
+  const width = Math.max(...cells.map((cell) => cell.length));
+  return cells.map((cell) => cell.padStart(width));
 }
 
 function toOutlierRecord(kind: string, { usual, count, rows }: Outliers) {

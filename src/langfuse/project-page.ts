@@ -19,7 +19,7 @@ export function readProjectPage(stateFolder: string, destination: string): strin
   return typeof page === 'string' && /^https?:\/\//.test(page) ? page : undefined;
 }
 
-/** Returns the URL of a destination's project as far as it is known: the settings name it, or it has been asked for before. */
+/** Returns the URL of a destination's project, from the settings or from an earlier answer; undefined if neither has it. */
 export function findKnownPage({ id, langfuse }: Target, stateFolder: string): string | undefined {
   const { projectId } = langfuse ?? {};
   return langfuse && projectId !== undefined ? projectUrl(langfuse, projectId) : readProjectPage(stateFolder, id);

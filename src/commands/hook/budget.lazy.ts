@@ -99,7 +99,7 @@ function describe(start: string, { dollars, unpricedTokens }: Spending, limit: s
   return `cc-langfuse: ${start} ≈ ${formatDollars(dollars)} at list prices${missing}. That is more than ${limit} in CC_LANGFUSE_BUDGET.`;
 }
 
-/** A message for the next hook about one turn or day. Whoever makes its mark first leaves it. */
+/** A message for the next hook about one turn or day. Only the process that creates its mark leaves it. */
 class Message {
   readonly #folder: string;
   readonly #name: string;

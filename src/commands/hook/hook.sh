@@ -185,7 +185,7 @@ in_background() {
   exit
 }
 
-# Whoever renames the message first shows it.
+# Several hooks may find the message. Only the one that renames it shows it.
 show_budget_message() {
   for file in "$sessions/$session/budget" "$state/cc-langfuse_budget"; do
     [ -f "$file" ] || continue

@@ -4,8 +4,9 @@ import { listAllLines, withReader } from '../../transcript/file/lines.js';
 import type { TranscriptReader } from '../../transcript/file/reader.js';
 
 /**
- * What is the same in the file as in what was read: letters and digits, but no marks, spaces and controls, which JSON may escape and
- * commands are joined with. U+0307 is a part of the lower case of İ, and U+FFFD stands for bytes that are no text.
+ * Letters and digits, which are in the file as they were read. Marks, spaces and controls need not be: JSON may escape them, and the
+ * parts of a command are joined by them. Nor need U+0307, which only the lower case of İ has, and U+FFFD, which replaces bytes that
+ * are not UTF-8.
  */
 const RUN = /(?:[a-z0-9]|(?![\0-\x7f\ufffd]|\u0307)[\p{L}\p{N}\p{M}\p{S}])+/gu;
 /** That long is rare enough, and can be torn apart by two reads. */

@@ -187,7 +187,7 @@ describe('the keys', () => {
     expect((await home.check()).of('keys')).toEqual([{ status: 'ok', message: 'for the project ""' }]);
   });
 
-  /** Gives the keys other permissions; returns what is found about them and the endpoint. */
+  /** Replaces the permissions of the keys, and returns the findings about them and about the endpoint. */
   const checkAs = async (permissions: Parameters<LangfuseServer['keys']['set']>[1]) => {
     home.server.keys.set(`${PUBLIC_KEY}:${SECRET_KEY}`, permissions);
     const found = await home.check();

@@ -32,6 +32,26 @@ function processesOf(home: string): number[] {
   });
 }
 
+/** Kills them all, those too that they start meanwhile. */
+async function killAllOf(home: string): Promise<void> {
+  await vi.waitUntil(
+    () => {
+      const processes = processesOf(home);
+      for (const pid of processes) kill(pid);
+      return processes.length === 0;
+    },
+    { timeout: TIMEOUT_MS, interval: 10 },
+  );
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended by itself.
+  }
+}
+
 interface Written {
   readonly id: string;
   readonly at: number;
@@ -68,9 +88,8 @@ test.skipIf(process.platform !== 'linux')(
       const countCalls = () => traced.claude.api.served.filter(({ isAside }) => !isAside).length;
       await vi.waitUntil(() => countCalls() === CALLS && traced.claude.transcripts.length > 0, { timeout: TIMEOUT_MS });
       const killedAt = Date.now();
-      for (const pid of processesOf(home)) process.kill(pid, 'SIGKILL');
+      await killAllOf(home);
       await ended;
-      expect(processesOf(home)).toEqual([]);
 
       const [path = ''] = traced.claude.transcripts;
       const { calls, responses } = finalOf(path);
@@ -84,7 +103,7 @@ test.skipIf(process.platform !== 'linux')(
       expect(observations.filter(({ parentId }) => parentId === undefined)).toEqual([]);
       expect(observations.filter((each) => traced.server.timesSent(each) > 1)).toEqual([]);
     } finally {
-      for (const pid of processesOf(home)) process.kill(pid, 'SIGKILL');
+      await killAllOf(home);
       await traced.close();
     }
   },

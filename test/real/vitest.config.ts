@@ -5,8 +5,8 @@ export default defineConfig({
     include: ['test/real/*.test.ts'],
     globalSetup: ['test/support/setup.ts'],
     testTimeout: 60_000,
-    // With more of these programs than processors, answers would arrive late.
+    // Each of these waits most of its time. With more than four at once, answers would arrive late.
     maxConcurrency: 2,
-    fileParallelism: false,
+    maxWorkers: 2,
   },
 });

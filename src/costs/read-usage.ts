@@ -31,6 +31,7 @@ interface ReadingOptions {
   /** Of what is not remembered, only these transcripts are read, and those from which they were forked. */
   readonly wanted?: readonly string[];
   readonly onUnreadable?: (path: string, error: unknown) => void;
+  /** Who passes it, saves it. */
   readonly index?: SessionIndex;
   /** Is called before each transcript with how many have been looked at, and how many there are. */
   readonly onRead?: (done: number, all: number) => void;
@@ -52,14 +53,9 @@ interface Reading {
 export function readAllUsage(
   claudeFolder: string,
   stateFolder: string,
-  {
-    wanted,
-    onUnreadable = () => {},
-    index = new SessionIndex(stateFolder),
-    onRead,
-    withCauses = false,
-  }: ReadingOptions = {},
+  { wanted, onUnreadable = () => {}, index: opened, onRead, withCauses = false }: ReadingOptions = {},
 ): SessionUsage[] {
+  const index = opened ?? new SessionIndex(stateFolder);
   const causes = withCauses ? new SessionIndex(stateFolder, 'causes') : undefined;
   const tryRead = (path: string, read: () => void) => {
     try {
@@ -93,7 +89,7 @@ export function readAllUsage(
     // Who only wants a list creates no folder.
     attempt(() => mkdirSync(stateFolder, { recursive: true, mode: 0o700 }));
   }
-  index.save();
+  if (!opened) index.save();
   causes?.save();
   return dropCopies(sessions.flatMap((session) => recall(session, reading)));
 }

@@ -103,30 +103,18 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     await printMatches(sessions, values.search, settings.redact ?? createRedactor([]), values.json);
     return 0;
   }
-  const { destination } = settings;
-  const store = new StateStore(stateFolder(env));
-  const finder = new SessionStates(store, processEnv, destination && fingerprint(destination), index);
-  const states: Exported[] = [];
+  const target = settings.destination && fingerprint(settings.destination);
+  const finder = new SessionStates(new StateStore(stateFolder(env)), processEnv, target, index);
+  const cleanupDays = readCleanupDays(readSettingsFiles(processEnv, process.cwd()));
+  const costs = await findCosts(sessions, index, env);
+  const listed: Listed[] = [];
   for (const session of sessions) {
     const state = await finder.find(session);
-    states.push({ session, state, turns: state.turns });
+    const turns = values.count && state.kind !== 'exported' ? countTurns(session) : state.turns;
+    const goes = isUnsent(state) ? deletedAfter(session, cleanupDays) : undefined;
+    const isEndangered = goes !== undefined && goesSoon(session, cleanupDays, now);
+    listed.push({ session, state, turns, cost: costs.get(session.sessionId), goes, isEndangered });
   }
-  const cleanupDays = readCleanupDays(readSettingsFiles(processEnv, process.cwd()));
-  const wanted = sessions.map(({ path }) => path);
-  const progress = new ProgressLine();
-  const onRead = progress.showRead('transcripts');
-  const usage = readAllUsage(claudeFolder(env), stateFolder(env), { wanted, index, onRead });
-  progress.clear();
-  const costs = findSessionCosts(usage, (await choosePrices(usage, env)).findPrices);
-  const listed = (values.count ? states.map(countMissing) : states).map((each) => ({
-    ...each,
-    reason: explainState(each.state),
-    cost: costs.get(each.session.sessionId),
-    ...(isUnsent(each.state) && {
-      goes: deletedAfter(each.session, cleanupDays),
-      isEndangered: goesSoon(each.session, cleanupDays, now),
-    }),
-  }));
   if (values.json) await printJson(listed.map(toJson));
   else
     for (let at = 0; at < listed.length; at += ROWS_AT_ONCE)
@@ -148,18 +136,27 @@ function parseLimit(text: string | undefined): number | undefined {
   return text === 'all' ? Number.POSITIVE_INFINITY : parsePositiveNumber('limit', text);
 }
 
-interface Exported {
+interface Listed {
   readonly session: SessionOverview;
   readonly state: SessionState;
   readonly turns: number | undefined;
+  readonly cost: Costs | undefined;
+  /** When Claude Code may delete what a backfill would send; undefined if it would send nothing. */
+  readonly goes: number | undefined;
+  readonly isEndangered: boolean;
 }
 
-interface Listed extends Exported {
-  readonly cost: Costs | undefined;
-  readonly reason: string | undefined;
-  /** When Claude Code may delete what a backfill would send; undefined if it would send nothing. */
-  readonly goes?: number;
-  readonly isEndangered?: boolean;
+async function findCosts(
+  sessions: readonly SessionOverview[],
+  index: SessionIndex,
+  env: NodeJS.ProcessEnv,
+): Promise<Map<string, Costs>> {
+  const wanted = sessions.map(({ path }) => path);
+  const progress = new ProgressLine();
+  const onRead = progress.showRead('transcripts');
+  const usage = readAllUsage(claudeFolder(env), stateFolder(env), { wanted, index, onRead });
+  progress.clear();
+  return findSessionCosts(usage, (await choosePrices(usage, env)).findPrices);
 }
 
 function describeCost({ cost }: Listed): string {
@@ -168,7 +165,8 @@ function describeCost({ cost }: Listed): string {
   return text === '?' ? '' : text;
 }
 
-function describeState({ state, reason, goes, isEndangered = false }: Listed): string {
+function describeState({ state, goes, isEndangered }: Listed): string {
+  const reason = explainState(state);
   const why = reason === undefined ? '' : ` (${toOneLine(reason)})`;
   const when = isEndangered && goes !== undefined ? `, deleted after ${formatMoment(goes)}` : '';
   return `${STATES[state.kind]}${why}${when}`;
@@ -178,10 +176,6 @@ function describeState({ state, reason, goes, isEndangered = false }: Listed): s
 function explainState({ kind, reason, untraced, strays }: SessionState): string | undefined {
   if (kind === 'exported') return strays === 0 ? undefined : describeStrays(strays);
   return reason ?? (untraced === 0 ? undefined : `${describeUntraced(untraced)}; backfill sends them`);
-}
-
-function countMissing(listed: Exported): Exported {
-  return listed.state.kind === 'exported' ? listed : { ...listed, turns: countTurns(listed.session) };
 }
 
 /**
@@ -196,7 +190,7 @@ function countTurns({ path, sessionId }: SessionOverview): number | undefined {
   });
 }
 
-function toJson({ session, turns, cost, state, reason, goes }: Listed) {
+function toJson({ session, turns, cost, state, goes }: Listed) {
   const { sessionId, path, title, folders, startedAt, lastActivityAt, bytes, model } = session;
   return {
     sessionId,
@@ -210,7 +204,7 @@ function toJson({ session, turns, cost, state, reason, goes }: Listed) {
     model,
     cost: cost && toCostRecord(cost),
     state: state.kind,
-    reason,
+    reason: explainState(state),
     deletedAfter: goes && new Date(goes),
     path,
   };

@@ -26,7 +26,9 @@ export async function benchHistory(files: number, runs: number) {
     );
     mkdirSync(state);
     const of = (...args: string[]): Case => ({ name: args.join(' '), args: [PROGRAM, ...args], env: { HOME: home } });
-    const forget = () => rmSync(join(state, 'cc-langfuse_index'), { force: true });
+    const forget = () => {
+      for (const name of ['index', 'causes']) rmSync(join(state, `cc-langfuse_${name}`), { force: true });
+    };
     const first = (each: Case): Case => ({ ...each, prepare: forget });
     const [cost, sessions] = [of('cost'), of('sessions', '--limit', 'all')];
     const search = of('sessions', '--search', 'nowhere to be found');
@@ -43,7 +45,8 @@ export async function benchHistory(files: number, runs: number) {
       runs,
     );
     const usages = [];
-    for (const each of [first(cost), first(sessions), search]) usages.push(await measureUsage(each));
+    for (const each of [first(cost), first(of('cost', '--by', 'tool')), first(sessions), search])
+      usages.push(await measureUsage(each));
     const rssMB = Math.max(...usages.map((usage) => usage.rssMB));
     return { ...times, rssMB, bytes: paths.reduce((sum, path) => sum + statSync(path).size, 0) };
   } finally {

@@ -15,12 +15,12 @@ describe('Langfuse receives everything from claude -p', () => {
     const { name, failsBecause } = scenario;
     const judge = failsBecause === undefined ? test : test.fails;
     const reason = failsBecause === undefined ? '' : ` (not yet: ${failsBecause})`;
-    judge(name + reason, { concurrent: true }, ({ task }) => play(scenario, task));
+    judge(name + reason, ({ task }) => play(scenario, task));
   }
 
-  test.concurrent(WHOLE_REQUESTS.name, ({ task }) => play(WHOLE_REQUESTS, task, proveRequests));
+  test(WHOLE_REQUESTS.name, ({ task }) => play(WHOLE_REQUESTS, task, proveRequests));
 
-  test.concurrent(PICTURES.name, ({ task }) => play(PICTURES, task, proveMedia));
+  test(PICTURES.name, ({ task }) => play(PICTURES, task, proveMedia));
 });
 
 async function play(scenario: Scenario, task: Task, prove = (_: TracedHome) => {}): Promise<void> {

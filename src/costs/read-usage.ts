@@ -25,7 +25,7 @@ interface Relations extends Pick<SessionUsage, 'sessionId' | 'parent' | 'firstPr
 }
 
 /** What other versions remembered, or with other kinds of usage, is not used. */
-const VERSION = `6.${hash(USED_KINDS.join(' '))}`;
+const VERSION = `7.${hash(USED_KINDS.join(' '))}`;
 
 interface ReadingOptions {
   /** Of what is not remembered, only these transcripts are read, and those from which they were forked. */

@@ -227,8 +227,8 @@ class Scan {
 
   /** The agent's own file has more of it, but may be gone. */
   #addProgress(source: SourceLine): void {
-    const line = parseProgress(source);
-    if (line) this.#addResponse(line, true);
+    const { answer } = parseProgress(source) ?? {};
+    if (answer) this.#addResponse(answer, true);
   }
 
   /** Adds what a line says that its response used, and the advisors that it asked. Returns the ids of what is new. */

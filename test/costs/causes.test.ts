@@ -68,6 +68,10 @@ test.each([
   // Its agents wrote into the file of the main thread.
   ['v1.0.128-oldtask', { 'general-purpose': 50_189, 'main thread': 25_040 }],
   ['p-wf', { 'workflow-subagent': 50_550, 'main thread': 37_938 }],
+  // No file says the type of the agent, but its call does. The others were started to warm up, by no call.
+  ['v2.0.76-oldtask', { 'general-purpose': 49_854, 'main thread': 24_924, '(agent)': 24_914 }],
+  // A teammate's file has its name as its type.
+  ['q-team', { 'main thread': 50_954, 'general-purpose': 38_240 }],
 ])('what a subagent of %s used is its own', (name, expected) => {
   const tasks = causesOf(recording(name)).flatMap(({ causes }) => causes.tasks);
   expect(tokensBy(tasks, ({ agent }) => agent || 'main thread')).toEqual(expected);
@@ -87,6 +91,39 @@ test.each([
   const tasks = causesOf(recording(name)).flatMap(({ causes }) => causes.tasks);
   expect(tokensBy(tasks, ({ skill }) => skill || 'no skill')).toEqual(bySkill);
   expect(tokensBy(tasks, ({ command }) => command || 'no command')).toEqual(byCommand);
+});
+
+test('an agent that no result and no file names is known by what the main thread repeats of it', () => {
+  const path = join(root, 'projects', '-work', `${SESSION}.jsonl`);
+  const progress = (agentId: string, callId: string, id: string) => ({
+    type: 'progress',
+    data: { type: 'agent_progress', agentId, message: answer(id, 'working', [0, 0, 100, 1]) },
+    parentToolUseID: callId,
+  });
+  appendLines(
+    path,
+    user('first', { uuid: 'u1', timestamp: at(1) }),
+    answer('m1', [toolUse('t1', 'Task', { subagent_type: 'Explore' })], [0, 0, 100, 1], { timestamp: at(2) }),
+    progress('a1', 't1', 'm2'),
+    answer('m3', [toolUse('t2', 'Task', { subagent_type: 'Plan' })], [0, 0, 100, 1], { timestamp: at(3) }),
+    progress('a2', 't2', 'm4'),
+    user('second', { uuid: 'u2', timestamp: at(4) }),
+    answer('m5', 'done', [0, 0, 100, 1], { timestamp: at(5) }),
+  );
+  // The file of the other one is gone. This one began after the next prompt.
+  appendLines(
+    join(path.replace(/\.jsonl$/, ''), 'subagents', 'agent-a1.jsonl'),
+    user('look', { uuid: 'u3', timestamp: at(6) }),
+    answer('m2', 'working', [0, 0, 100, 5], { timestamp: at(7) }),
+  );
+  const [session] = readCauses(root);
+  const tasks = session?.causes.tasks.map(({ agent, turn, used }) => [agent, turn, used.output]);
+  expect(tasks).toEqual([
+    ['', 1, 2],
+    ['Explore', 1, 5],
+    ['Plan', 1, 1],
+    ['', 2, 1],
+  ]);
 });
 
 /** What a response says that it used: read from the cache, written to it, not cached, and output. */

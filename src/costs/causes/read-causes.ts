@@ -26,6 +26,9 @@ export interface ResponseCause extends Task {
   readonly lost?: LostCache;
 }
 
+/** What a call was made for, and the type of the agent that it started. */
+type Caller = Task & { readonly type: string | undefined };
+
 const NO_TASK: Task = { agent: '', skill: '', command: '', turn: 0 };
 export const NO_CAUSE: ResponseCause = { ...NO_TASK, isExact: false, shares: new Map() };
 
@@ -41,6 +44,7 @@ export function readCauses(sessionId: string, path: string, agents: readonly Age
   const reader = new CauseReader();
   reader.readMain(sessionId, path);
   reader.readAgents(agents);
+  reader.addRepeated();
   return reader;
 }
 
@@ -49,7 +53,7 @@ class CauseReader implements SessionCauses {
   readonly #requests = new SentRequests();
   readonly #main = new Context();
   /** What calls were made for, by the ids of the calls and of what they started: agents, and runs of workflows. */
-  readonly #callers = new Map<string, Task>();
+  readonly #callers = new Map<string, Caller>();
   /** The names of the tools that were called, by the ids of the calls. */
   readonly #tools = new Map<string, string>();
   readonly #turns: { readonly at: number; readonly task: Task }[] = [];
@@ -66,6 +70,10 @@ class CauseReader implements SessionCauses {
       this.#addTurn(turn, this.#main, task);
       for (const sidechain of turn.sidechains) this.#addSidechain(sidechain, turn, task);
     }
+    for (const { agentId, callId } of this.#requests.repeated.values()) {
+      const caller = this.#callers.get(callId);
+      if (caller) this.#callers.set(agentId, caller);
+    }
   }
 
   /** An agent may have been started by another one, whose file comes later. */
@@ -79,20 +87,28 @@ class CauseReader implements SessionCauses {
     }
   }
 
+  /** Adds the responses of agents whose files are gone. */
+  addRepeated(): void {
+    for (const [id, { callId }] of this.#requests.repeated) {
+      const { type = UNNAMED_AGENT, ...task } = this.#callers.get(callId) ?? { ...NO_TASK, type: undefined };
+      if (!this.responses.has(id)) this.responses.set(id, { ...NO_CAUSE, ...task, agent: type });
+    }
+  }
+
   #readAgent(file: AgentFile): void {
     const lines = joinLines(file.parts.map(({ path }) => this.#requests.readLines(path)));
     const agent = readAgent(file, lines);
     if (!agent) return;
-    const caller = this.#findCaller(file) ?? this.#findTaskAt(agent.turns[0].prompts[0].at);
-    this.#addThread(agent, { ...caller, agent: file.meta.agentType ?? UNNAMED_AGENT });
+    const { type, ...task } = this.#findCaller(file) ?? this.#findCallerAt(agent.turns[0].prompts[0].at);
+    this.#addThread(agent, { ...task, agent: type ?? file.meta.agentType ?? UNNAMED_AGENT });
   }
 
-  #findCaller({ agentId, workflowRunId = '', meta: { toolUseId = '' } }: AgentFile): Task | undefined {
+  #findCaller({ agentId, workflowRunId = '', meta: { toolUseId = '' } }: AgentFile): Caller | undefined {
     return this.#callers.get(toolUseId) ?? this.#callers.get(agentId) ?? this.#callers.get(workflowRunId);
   }
 
-  #findTaskAt(time: number): Task {
-    return this.#turns.findLast(({ at }) => at <= time)?.task ?? NO_TASK;
+  #findCallerAt(time: number): Caller {
+    return { ...(this.#turns.findLast(({ at }) => at <= time)?.task ?? NO_TASK), type: undefined };
   }
 
   /** What an old version wrote into the file of the main thread. The call that started it has its prompt. */
@@ -130,9 +146,11 @@ class CauseReader implements SessionCauses {
     if (compactions.some((line) => line > read)) context.compact();
   }
 
-  #addCall({ id, name, result }: ToolCall, task: Task): void {
+  #addCall(call: ToolCall, task: Task): void {
+    const { id, name, result } = call;
+    const caller = { ...task, type: findAgentType(call) };
     const started = [id, result?.details?.agentId, result?.details?.runId].filter((each) => each !== undefined);
-    for (const each of started) this.#callers.set(each, task);
+    for (const each of started) this.#callers.set(each, caller);
     if (id !== undefined) this.#tools.set(id, name);
   }
 

@@ -1,7 +1,7 @@
 import { isRecord, parseJson } from '../../shared/json.js';
-import { type Line, parseLine } from '../../transcript/file/line.js';
+import { type Line, parseLine, parseProgress } from '../../transcript/file/line.js';
 import { listAllLines } from '../../transcript/file/lines.js';
-import { TranscriptReader } from '../../transcript/file/reader.js';
+import { type SourceLine, TranscriptReader } from '../../transcript/file/reader.js';
 import { ShapeLine } from '../../transcript/file/schema.js';
 import type { RequestMessages } from './context.js';
 import { estimateTokens, nameDefinitions, OWN_PARTS, type Part } from './parts.js';
@@ -13,6 +13,8 @@ interface Delta extends Omit<RequestMessages, 'shape'> {
 /** What the lines of requests say of their messages, while the lines of a transcript pass by. */
 export class SentRequests {
   readonly #requests = new Map<string, Delta>();
+  /** By the id of a subagent's response that the main thread repeats: who answered, and the call that started it. */
+  readonly repeated = new Map<string, { readonly agentId: string; readonly callId: string }>();
   readonly #shapes = new Map<string, readonly Part[] | undefined>();
 
   /** The lines of a file that is no longer being written. */
@@ -22,6 +24,7 @@ export class SentRequests {
       for (const source of listAllLines(reader)) {
         const line = parseLine(source);
         if (line) this.#add(line, source.bytes);
+        if (line?.kind === 'other' && line.type === 'progress') this.#addProgress(source);
         if (line) yield line;
       }
     } finally {
@@ -41,6 +44,12 @@ export class SentRequests {
     const { id, base, keep = 0, tail, shapeHash } = line.fields;
     if (id === undefined || !Array.isArray(tail)) return;
     this.#requests.set(id, { kept: base === undefined ? undefined : keep, count: keep + tail.length, shapeHash });
+  }
+
+  #addProgress(source: SourceLine): void {
+    const { answer, agentId = '', callId = '' } = parseProgress(source) ?? {};
+    const id = answer?.fields.message?.id;
+    if (id !== undefined) this.repeated.set(id, { agentId, callId });
   }
 
   #addShape(hash: string, bytes: Buffer): void {

@@ -1,6 +1,14 @@
 import { isRecord, parseJson } from '../../shared/json.js';
 import { type LineLocation, LONGEST_LINE_BYTES, type SourceLine } from './reader.js';
-import { AssistantFields, AttachmentFields, OtherFields, RequestFields, SystemFields, UserFields } from './schema.js';
+import {
+  AssistantFields,
+  AttachmentFields,
+  OtherFields,
+  ProgressFields,
+  RequestFields,
+  SystemFields,
+  UserFields,
+} from './schema.js';
 import { parseSkippedLine } from './skipped-line.js';
 
 interface Located {
@@ -74,12 +82,13 @@ function parseFields(value: Record<string, unknown>, location: LineLocation): Li
   }
 }
 
-/** A line of the main thread in which a version of 2.1 has repeated what a subagent answered: that answer. */
-export function parseProgress({ number, start, end, bytes }: SourceLine): AssistantLine | undefined {
-  const value = parseJson(bytes.toString('utf8'));
-  const { message } = isRecord(value) && value.type === 'progress' && isRecord(value.data) ? value.data : {};
-  const line = isRecord(message) ? parseFields(message, { number, start, end }) : undefined;
-  return line?.kind === 'assistant' ? line : undefined;
+/** Reads what a subagent answered from a line of the main thread, and who that was; undefined if it is another line. */
+export function parseProgress({ number, start, end, bytes }: SourceLine) {
+  const { data: fields } = ProgressFields.safeParse(parseJson(bytes.toString('utf8')));
+  const answer = fields && parseFields(fields.data.message, { number, start, end });
+  return answer?.kind === 'assistant'
+    ? { answer, agentId: fields?.data.agentId, callId: fields?.parentToolUseID }
+    : undefined;
 }
 
 // Langfuse takes times as 64-bit nanoseconds: a date before 1970 or after 2500 does not fit.

@@ -46,6 +46,13 @@ export const OtherFields = z.object({
 });
 export type OtherFields = z.infer<typeof OtherFields>;
 
+/** A line in which a version of 2.1 has repeated what a subagent wrote, and the call that started the agent. */
+export const ProgressFields = z.object({
+  type: z.literal('progress'),
+  parentToolUseID: text,
+  data: z.object({ message: z.record(z.string(), z.unknown()), agentId: text }),
+});
+
 /** One place of a change to a file, with the lines as in a unified diff. */
 const Hunk = z.object({
   oldStart: number,

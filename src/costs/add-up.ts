@@ -17,7 +17,7 @@ export const PERIOD_MS = 15 * 60_000;
 
 /** Adds up the responses that no other session has had before; `seen` has the ids of those, and gets the others. */
 export function addUpResponses(
-  { responses, ...session }: SessionScan,
+  { responses, unreadable: _, ...session }: SessionScan,
   seen: Set<string>,
   causes?: SessionCauses,
 ): SessionUsage {

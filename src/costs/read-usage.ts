@@ -45,6 +45,8 @@ interface Reading {
   readonly agentFolders: AgentFolders;
   /** Where causes are remembered; undefined if they are not asked for. */
   readonly causes: SessionIndex | undefined;
+  /** Says that a file cannot be read: once, although those of forks are read twice. */
+  readonly report: (path: string, error: unknown) => void;
   /** Leaves out a transcript that cannot be read. */
   readonly tryRead: (path: string, read: () => void) => void;
 }
@@ -57,17 +59,22 @@ export function readAllUsage(
 ): SessionUsage[] {
   const index = opened ?? new SessionIndex(stateFolder);
   const causes = withCauses ? new SessionIndex(stateFolder, 'causes') : undefined;
+  const reported = new Set<string>();
+  const report = (path: string, error: unknown) => {
+    // Claude Code deletes old transcripts.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' && !reported.has(path)) onUnreadable(path, error);
+    reported.add(path);
+  };
   const tryRead = (path: string, read: () => void) => {
     try {
       read();
     } catch (error) {
       index.forget(path);
       causes?.forget(path);
-      // Claude Code deletes old transcripts.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') onUnreadable(path, error);
+      report(path, error);
     }
   };
-  const reading = { index, agentFolders: new AgentFolders(), causes, tryRead };
+  const reading = { index, agentFolders: new AgentFolders(), causes, report, tryRead };
   const findRelatives = wanted && createRelativeFinder(index);
   const sessions: KnownSession[] = [];
   const queue = new Set(wanted ?? listTranscripts(claudeFolder, onUnreadable));
@@ -184,6 +191,8 @@ interface Family {
 function remember(session: OpenSession, scan: SessionScan, { key, seen }: Family, reading: Reading): Relations {
   const { path, files } = session;
   const { index, causes: remembered } = reading;
+  for (const { path: agentPath, error } of scan.unreadable) reading.report(agentPath, error);
+  if (scan.unreadable.length > 0) for (const each of [index, remembered]) each?.leaveUnsaved(path);
   const { causes, ...usage } = addUpResponses(scan, seen, remembered && session.readCauses());
   const { sessionId, parent, firstPrompt } = scan;
   const relations = { sessionId, parent, firstPrompt, family: key };

@@ -1,10 +1,9 @@
 import { nameModel } from '../observations/build/model-name.js';
 import { countUsage, isCount } from '../observations/build/usage.js';
-import { attempt } from '../shared/attempt.js';
 import type { AgentFile } from '../transcript/agents/agent-files.js';
 import { type AssistantLine, parseLine, parseProgress, type UserLine } from '../transcript/file/line.js';
 import { listAllLines, withReader } from '../transcript/file/lines.js';
-import type { SourceLine } from '../transcript/file/reader.js';
+import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
 import type { TokenCounts } from '../transcript/file/schema.js';
 import { listAdvisorUses, TOKEN_KINDS, type TokenKind } from '../transcript/file/token-kinds.js';
 import { type AccountPoint, parseAccountPoint } from '../transcript/sessions/cost-account.js';
@@ -91,6 +90,8 @@ export interface SessionUsage {
 /** A session's responses by their ids, before those are left out that are another session's. */
 export interface SessionScan extends Omit<SessionUsage, 'uses'> {
   readonly responses: ReadonlyMap<string, Use>;
+  /** The files of its subagents that could not be read, or not to their end. */
+  readonly unreadable: readonly { readonly path: string; readonly error: unknown }[];
 }
 
 /** What a response, or an advisor that it asked, used. */
@@ -107,8 +108,7 @@ const USER = Buffer.from('"type":"user"');
 export function scanSession(sessionId: string, path: string, agents: readonly AgentFile[], from = 0): SessionScan {
   const scan = new Scan(sessionId, path);
   scan.readMain(from);
-  // What cannot be read of an agent does not cost the session.
-  for (const { path: agentPath } of agents.flatMap(({ parts }) => parts)) attempt(() => scan.readAgent(agentPath));
+  for (const { path: agentPath } of agents.flatMap(({ parts }) => parts)) scan.readAgent(agentPath);
   return scan.finish();
 }
 
@@ -125,6 +125,7 @@ class Scan {
   readonly #sessionId: string;
   readonly #path: string;
   readonly #responses = new Map<string, Use>();
+  readonly #unreadable: { readonly path: string; readonly error: unknown }[] = [];
   #points: PlacedPoint[] = [];
   #folder = '';
   #branch = '';
@@ -160,13 +161,20 @@ class Scan {
     });
   }
 
+  /** What cannot be read of an agent does not cost the session. */
   readAgent(path: string): void {
-    withReader(path, (reader) => {
-      for (const source of listAllLines(reader)) {
-        const line = source.bytes.includes(ASSISTANT) ? parseLine(source) : undefined;
-        if (line?.kind === 'assistant') this.#addResponse(line, true);
-      }
-    });
+    try {
+      withReader(path, (reader) => this.#readAgentLines(reader));
+    } catch (error) {
+      this.#unreadable.push({ path, error });
+    }
+  }
+
+  #readAgentLines(reader: TranscriptReader): void {
+    for (const source of listAllLines(reader)) {
+      const line = source.bytes.includes(ASSISTANT) ? parseLine(source) : undefined;
+      if (line?.kind === 'assistant') this.#addResponse(line, true);
+    }
   }
 
   finish(): SessionScan {
@@ -188,6 +196,7 @@ class Scan {
       firstPrompt: this.#firstPrompt,
       points: this.#points,
       responses: new Map(responses),
+      unreadable: this.#unreadable,
     };
   }
 

@@ -285,6 +285,28 @@ describe('cost', () => {
     });
   });
 
+  test.each([['day'], ['agent']])('counts by %s the file of a subagent once it can be read again', async (by) => {
+    const path = write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+    const agent = join(path.replace(/\.jsonl$/, ''), 'subagents', 'agent-a1.jsonl');
+    mkdirSync(dirname(agent), { recursive: true });
+    writeFileSync(agent, jsonLines(response(2, '2026-10-01T12:00:01.000Z')));
+    const fault = join(workplace.home, 'fault.cjs');
+    const code = `const fs = require('node:fs'), open = fs.openSync;
+      fs.openSync = (path, ...more) => {
+        if (path === ${JSON.stringify(agent)}) throw Object.assign(new Error(), { code: 'EIO' });
+        return open(path, ...more);
+      };`;
+    writeFileSync(fault, code);
+    const env = { HOME: workplace.home, NODE_OPTIONS: `--require ${fault}` };
+    const { exitCode, stdout, stderr } = await run(['cost', '--by', by, '--json'], env);
+    expect({ exitCode, stderr, tokens: JSON.parse(stdout).total.tokens }).toEqual({
+      exitCode: 1,
+      stderr: `${agent} cannot be read (EIO): the sums leave it out\n`,
+      tokens: tokensOf(1),
+    });
+    expect((await json('--by', by)).total.tokens).toBe(tokensOf(1) + tokensOf(2));
+  });
+
   test('says so if there is nothing', async () => {
     expect(await cost()).toMatchObject({ exitCode: 0, stdout: '', stderr: 'no session on disk has used anything\n' });
     expect(await cost('--since', '7d')).toMatchObject({

@@ -26,6 +26,7 @@ export class SessionIndex {
   readonly #path: string;
   readonly #byTranscript: Map<string, Map<string, Remembered>>;
   readonly #files = new Map<string, string>();
+  readonly #unsaved = new Set<string>();
   #isChanged = false;
 
   /** What only some commands need is in a file of its own, since all of a file is read. */
@@ -74,6 +75,11 @@ export class SessionIndex {
     if (this.#byTranscript.delete(transcript)) this.#isChanged = true;
   }
 
+  /** Remembers a transcript only as long as this process runs, because something of it could not be read. */
+  leaveUnsaved(transcript: string): void {
+    this.#unsaved.add(transcript);
+  }
+
   /** Forgets all other transcripts. */
   keepOnly(transcripts: readonly string[]): void {
     const kept = new Set(transcripts);
@@ -83,7 +89,8 @@ export class SessionIndex {
   /** Without a folder for it, or on a full disk, the next command reads everything again. */
   save(): void {
     if (!this.#isChanged) return;
-    const body = [...this.#byTranscript].map(formatTranscript).join('');
+    const saved = [...this.#byTranscript].filter(([transcript]) => !this.#unsaved.has(transcript));
+    const body = saved.map(formatTranscript).join('');
     attempt(() => replaceOwnFile(this.#path, `${HEAD} ${hash(body)}\n${body}`));
     attempt(() => removeLeftovers(this.#path));
     this.#isChanged = false;

@@ -286,8 +286,8 @@ async function readAllHelp(): Promise<ReadonlyMap<string, string>> {
 
 /** Runs a command for a person. An error is printed as one line. */
 async function runCommand(name: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
-  // A reader such as `head` may have seen enough.
-  for (const output of [process.stdout, process.stderr]) output.on('error', () => process.exit());
+  process.stdout.on('error', endWithoutOutput);
+  process.stderr.on('error', () => process.exit());
   try {
     const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (!load) {
@@ -308,6 +308,13 @@ async function runCommand(name: string, args: readonly string[], env: NodeJS.Pro
     process.stderr.write(`cc-langfuse: ${message}\n`);
     process.exitCode = EXIT_CODES[kind] ?? 1;
   }
+}
+
+/** A reader such as `head` may have seen enough. On a full disk, the output lacks its end. */
+function endWithoutOutput({ code, message }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE') process.exit();
+  process.stderr.write(`cc-langfuse: the output cannot be written (${code ?? message})\n`);
+  process.exit(1);
 }
 
 function isHelpWanted(args: readonly string[]): boolean {

@@ -1,4 +1,16 @@
-import { appendFileSync, cpSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import table from '../../src/costs/price-table.json' with { type: 'json' };
@@ -7,7 +19,7 @@ import { fieldsOfJson } from '../support/cost-docs.js';
 import { sessionIdOf } from '../support/generated.js';
 import { assistant, jsonLines, user } from '../support/lines.js';
 import type { StoredModel } from '../support/model-store.js';
-import { run, Workplace } from '../support/program.js';
+import { PROGRAM, run, Workplace } from '../support/program.js';
 import { recording, recordings } from '../support/recording.js';
 import { runInTerminal } from '../support/terminal.js';
 
@@ -306,6 +318,24 @@ describe('cost', () => {
     });
     expect((await json('--by', by)).total.tokens).toBe(tokensOf(1) + tokensOf(2));
   });
+
+  test.runIf(existsSync('/dev/full')).each([['--csv'], ['--json'], ['--by=day']])(
+    'says with %s that the output could not be written',
+    async (option) => {
+      write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+      const full = openSync('/dev/full', 'w');
+      const { status, stderr } = spawnSync(process.execPath, [PROGRAM, 'cost', option], {
+        env: { HOME: workplace.home },
+        stdio: ['ignore', full, 'pipe'],
+        encoding: 'utf8',
+      });
+      closeSync(full);
+      expect({ status, stderr }).toEqual({
+        status: 1,
+        stderr: 'cc-langfuse: the output cannot be written (ENOSPC)\n',
+      });
+    },
+  );
 
   test('says so if there is nothing', async () => {
     expect(await cost()).toMatchObject({ exitCode: 0, stdout: '', stderr: 'no session on disk has used anything\n' });

@@ -11,17 +11,15 @@ import {
   type Use,
   type UsedKind,
 } from './session-usage.js';
+import { separateUnaccounted } from './unaccounted.js';
 
 /** No time zone has an offset that is not a multiple of this, so each belongs to one day. */
 export const PERIOD_MS = 15 * 60_000;
 
 /** Adds up the responses that no other session has had before; `seen` has the ids of those, and gets the others. */
-export function addUpResponses(
-  { responses, unreadable: _, ...session }: SessionScan,
-  seen: Set<string>,
-  causes?: SessionCauses,
-): SessionUsage {
-  const own = [...responses].filter(([id]) => !seen.has(id));
+export function addUpResponses(scan: SessionScan, seen: Set<string>, causes?: SessionCauses): SessionUsage {
+  const { responses: _responses, unreadable: _unreadable, ...session } = scan;
+  const own = [...separateUnaccounted(scan)].filter(([id]) => !seen.has(id));
   for (const [id] of own) seen.add(id);
   const usage = { ...session, uses: addUpUses(own.map(([, use]) => [keyOf(use), use])) };
   if (!causes) return usage;

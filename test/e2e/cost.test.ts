@@ -165,6 +165,49 @@ describe('cost', () => {
     expect(row.listPriceDollars).toBeCloseTo(dollarsOf(9), 10);
   });
 
+  describe('has what a process used that was killed, if the session went on', () => {
+    const startedAt = (hour: number) => ({ startTime: Date.UTC(2026, 9, 1, hour) });
+    const answered = (n: number) => response(n, `2026-10-01T${10 + n}:00:00.000Z`);
+    const byHand = (...numbers: number[]) => numbers.reduce((dollars, n) => dollars + dollarsOf(n), 0);
+    const expectSums = async (inAccount: number[], beside: number[]) => {
+      const { total } = await json();
+      expect(total).toMatchObject({
+        dollars: expect.closeTo(byHand(...inAccount), 10),
+        listPriceDollars: expect.closeTo(byHand(...beside), 10),
+      });
+    };
+    const accountFrom = (hour: number, ...numbers: number[]) =>
+      accountLine({ [MODEL]: account(numbers.map(variedCounts)) }, startedAt(hour));
+
+    test('before there was an account, also if that has more than the responses, or another model', async () => {
+      write(1, ...answered(1), ...answered(2), ...answered(3), accountFrom(13, 3, 4));
+      await expectSums([3, 4], [1, 2]);
+      const ofOther = JSON.parse(JSON.stringify(answered(1)).replaceAll(MODEL, 'claude-fable-5-2'));
+      write(1, ...ofOther, ...answered(3), accountFrom(13, 3));
+      const [, other] = (await json('--by', 'model')).rows;
+      expect(other).toMatchObject({ model: 'claude-fable-5-2', dollars: 0, tokens: tokensOf(1) });
+      expect(other.listPriceDollars).toBeGreaterThan(0);
+    });
+
+    test('between two lines of an account', async () => {
+      write(1, ...answered(1), accountFrom(10, 1), ...answered(2), ...answered(3), accountFrom(10, 1, 3));
+      await expectSums([1, 3], [2]);
+      expect((await json('--by', 'prompt')).total.listPriceDollars).toBeCloseTo(byHand(2), 10);
+    });
+
+    test('unless an account lacks less than a response', async () => {
+      const { outputTokens = 0, ...counts } = variedCounts(2);
+      const aborted = { [MODEL]: account([variedCounts(1), { ...counts, outputTokens: outputTokens - 1 }]) };
+      write(1, ...answered(1), ...answered(2), accountLine(aborted, startedAt(10)));
+      expect((await json()).total.listPriceDollars).toBe(0);
+    });
+
+    test('unless it was no other process that was killed, but one that ended later', async () => {
+      write(1, ...answered(1), ...answered(2), accountFrom(12, 2), ...answered(3), accountFrom(10, 1, 3));
+      await expectSums([1, 2, 3], []);
+    });
+  });
+
   test('names a model without a list price, and no sum for its tokens', async () => {
     const lines = JSON.stringify(response(1, '2026-10-01T12:00:00.000Z'));
     write(1, ...JSON.parse(lines.replaceAll(MODEL, 'claude-new-9')));

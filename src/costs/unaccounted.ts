@@ -1,0 +1,79 @@
+import { groupBy } from '../shared/group-by.js';
+import { isInStep, listAccountSteps, type PlacedStep } from './account-steps.js';
+import type { SessionScan, Use, Used } from './session-usage.js';
+
+type Response = readonly [id: string, use: Use];
+
+/**
+ * Places the responses of a killed process in no account. It wrote no line, and the next process went on from the line before it, or
+ * began an account of its own. So the account began later than they were, or lacks all of their tokens.
+ */
+export function separateUnaccounted(scan: SessionScan): SessionScan['responses'] {
+  if (scan.points.length === 0) return scan.responses;
+  const counted = [...scan.responses].filter(([, { point }]) => point !== undefined);
+  const earlier = counted.filter(([, use]) => isBeforeAccounts(use, scan));
+  const left = counted.filter(([, use]) => !isBeforeAccounts(use, scan));
+  const byModel = groupBy(
+    left.toSorted(([, a], [, b]) => a.at - b.at),
+    ([, { model }]) => model,
+  );
+  const steps = groupBy(listAccountSteps({ ...scan, parent: undefined, uses: [] }, new Map()), ({ model }) => model);
+  const lacking = [...steps].flatMap(([model, own]) => listLacking(byModel.get(model) ?? [], own));
+  const others = [...earlier, ...lacking].map(([id, use]) => [id, { ...use, point: undefined }] as const);
+  return new Map([...scan.responses, ...others]);
+}
+
+function isBeforeAccounts({ at, point: first }: Use, { points }: SessionScan): boolean {
+  return points.slice(first).every(({ point: { startTime = 0 } }) => at < startTime);
+}
+
+/** Lists responses of a model of which the account lacks all tokens, the first ones since the line before. */
+function listLacking(responses: readonly Response[], steps: readonly PlacedStep[]): Response[] {
+  if (!steps.every(({ isSplit }) => isSplit)) return [];
+  const found: Response[] = [];
+  let lacking = countLacking(responses, steps);
+  for (const span of joinOverlapping(steps)) {
+    const during = responses.filter(([, use]) => span.some((step) => isInStep(use, step)));
+    let lackingHere = countLacking(during, span);
+    for (const response of during) {
+      const counts = listCounts(response[1].used);
+      // A process that has ended later has its tokens in a later line.
+      if (!isWithin(counts, lacking) || !isWithin(counts, lackingHere)) continue;
+      lacking = subtract(lacking, counts);
+      lackingHere = subtract(lackingHere, counts);
+      found.push(response);
+    }
+  }
+  return found;
+}
+
+/** What responses used beyond what the account has. */
+function countLacking(responses: readonly Response[], steps: readonly PlacedStep[]): Counts {
+  const used = responses.reduce((sum, [, use]) => add(sum, listCounts(use.used)), NOTHING);
+  return steps.reduce((left, { counts }) => subtract(left, listCounts(counts)), used);
+}
+
+/** Input, output, and what was read from the cache and written to it. */
+type Counts = readonly number[];
+const NOTHING: Counts = [0, 0, 0, 0];
+
+function listCounts(used: Partial<Used>): Counts {
+  const { input = 0, output = 0, cache_read_input_tokens: read = 0, cache_creation_input_tokens: written = 0 } = used;
+  const { input_cache_creation_5m: for5m = 0, input_cache_creation_1h: for1h = 0 } = used;
+  return [input, output, read, written + for5m + for1h];
+}
+
+const add = (a: Counts, b: Counts) => a.map((count, kind) => count + (b[kind] ?? 0));
+const subtract = (a: Counts, b: Counts) => a.map((count, kind) => count - (b[kind] ?? 0));
+const isWithin = (a: Counts, b: Counts) => a.every((count, kind) => count <= (b[kind] ?? 0));
+
+/** Two processes that run at the same time go on from the same line. */
+function joinOverlapping(steps: readonly PlacedStep[]): PlacedStep[][] {
+  const spans: PlacedStep[][] = [];
+  for (const step of steps.toSorted((a, b) => a.firstPoint - b.firstPoint)) {
+    const span = spans.at(-1);
+    if (span?.some(({ lastPoint }) => lastPoint >= step.firstPoint)) span.push(step);
+    else spans.push([step]);
+  }
+  return spans;
+}

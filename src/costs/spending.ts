@@ -14,13 +14,15 @@ export interface Spending {
   readonly unpricedTokens: number;
 }
 
-/** The newest turn of a session. */
+/** A turn of a session. */
 export interface TurnStart {
   /** The id of its prompt's line. */
   readonly id: string;
   readonly at: number;
   /** The byte at which the prompt begins. */
   readonly from: number;
+  /** When the next turn began, if it has. */
+  readonly until?: number;
 }
 
 const USER = Buffer.from('"type":"user"');
@@ -28,35 +30,61 @@ const USER = Buffer.from('"type":"user"');
 const RESULT = Buffer.from('"type":"tool_result"');
 const ASSISTANT = Buffer.from('"type":"assistant"');
 
-/** Finds where the newest turn began, from a byte on; undefined if none began there. Throws if the transcript cannot be read. */
-export function findTurnStart(path: string, from: number): TurnStart | undefined {
+/**
+ * Finds where a prompt's turn began, or else the newest one, from a byte on; undefined if none began there. Throws if the transcript
+ * cannot be read.
+ */
+export function findTurnStart(path: string, from: number, promptId?: string): TurnStart | undefined {
   return withReader(path, (reader) => {
     reader.moveToLineFrom(from);
     let start: TurnStart | undefined;
+    let named: TurnStart | undefined;
+    let isAnswered = false;
+    const begin = (found: PromptStart) => {
+      start = found.turn;
+      // In a fork, all prompts that it has copied have the id of its first own one.
+      if (promptId !== undefined && found.promptId === promptId) named = start;
+      // Prompts that wait together have one answer.
+      else if (named && !named.until) named = isAnswered ? { ...named, until: start.at } : start;
+      isAnswered = false;
+    };
     // A command begins a turn if the model answers it. One such as /goal prints something before.
-    let command: TurnStart | undefined;
+    let command: PromptStart | undefined;
     for (const source of listAllLines(reader)) {
       const { bytes } = source;
-      if (command && bytes.includes(ASSISTANT)) [start, command] = [command, undefined];
+      if (bytes.includes(ASSISTANT)) {
+        if (command) begin(command);
+        [command, isAnswered] = [undefined, true];
+      }
       if (!bytes.includes(USER) || bytes.includes(RESULT)) continue;
       const line = parseLine(source);
       if (line?.kind !== 'user' || line.fields.isSidechain) continue;
-      const found = { id: line.fields.uuid ?? `${source.start}`, at: line.at ?? 0, from: source.start };
+      const turn = { id: line.fields.uuid ?? `${source.start}`, at: line.at ?? 0, from: source.start };
+      const found = { turn, promptId: line.fields.promptId };
       const { role } = classifyLine(line);
-      if (role === 'prompt') start = found;
+      if (role === 'prompt') begin(found);
       if (role === 'command') command = found;
       else if (role === 'prompt' || role === 'command-output') command = undefined;
     }
-    return start;
+    return named ?? start;
   });
 }
 
+interface PromptStart {
+  readonly turn: TurnStart;
+  readonly promptId: string | undefined;
+}
+
 /** What a turn has used so far: each response once, and those of subagents that have worked meanwhile. */
-export function readTurnSpending(path: string, { at, from }: TurnStart, findPrices: FindPrices): Spending {
+export function readTurnSpending(
+  path: string,
+  { at, from, until = Infinity }: TurnStart,
+  findPrices: FindPrices,
+): Spending {
   const agents = findAgentFiles(path).filter(({ changedAt }) => changedAt >= at);
   const { responses } = scanSession(basename(path, '.jsonl'), path, agents, from);
   return priceUses(
-    [...responses.values()].filter((use) => !use.isAgent || use.at >= at),
+    [...responses.values()].filter((use) => use.at < until && (!use.isAgent || use.at >= at)),
     findPrices,
   );
 }

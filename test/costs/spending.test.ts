@@ -38,6 +38,21 @@ describe('a session of one turn has used what its own account says', () => {
   });
 });
 
+test.each([
+  ['the last prompt with its id, which a fork has copied to all', ['p', 'p', 'p'], 'p', 'u5', undefined],
+  ['the prompt with its id, up to the next one', ['p', 'q', 'r'], 'p', 'u1', ms(3)],
+  ['the newest prompt, if none has its id', ['p', 'q', 'r'], 's', 'u5', undefined],
+])('the turn of a Stop begins at %s', (_, ids, promptId, id, until) => {
+  for (const [n, each] of ids.entries())
+    appendLines(
+      path,
+      prompt(2 * n + 1, { promptId: each }),
+      assistant(`m${n}`, 'x', { uuid: `a${n}`, timestamp: at(2 * n + 2) }),
+    );
+  const start = findTurnStart(path, 0, promptId);
+  expect([start?.id, start?.until]).toEqual([id, until]);
+});
+
 describe('the newest turn', () => {
   test('begins at the last prompt, whatever else users have lines for', () => {
     appendLines(path, prompt(1), assistant('m1', 'x', { timestamp: at(2) }), prompt(3));

@@ -87,6 +87,25 @@ describe('without live turns', () => {
     expect(messages()).toEqual(['budget-u1']);
   });
 
+  test('the turn that a Stop names is counted, although the next one has begun', async () => {
+    const env = { CC_LANGFUSE_BUDGET: 'turn=5' };
+    await begin(env);
+    const later = new Date(Date.parse(NOW) + 60_000).toISOString();
+    const next = [turn(2), answer('m2', 9 * DOLLAR)].map((line) => ({ ...line, timestamp: later }));
+    appendLines(pathOf(SESSION), turn(1), answer('m1', 6.1 * DOLLAR), ...next);
+    await stop(1, env);
+    expect(messages()).toEqual(['budget', 'budget-u1']);
+    expect(await launch('SessionStart', { source: 'resume' }, env)).toBe(OF_TURN);
+  });
+
+  test('of two prompts that were answered together, the Stop may name the first', async () => {
+    const env = { CC_LANGFUSE_BUDGET: 'turn=5' };
+    await begin(env);
+    appendLines(pathOf(SESSION), turn(1), turn(2), answer('m1', 6.1 * DOLLAR));
+    await stop(1, env);
+    expect(await launch('SessionStart', { source: 'resume' }, env)).toBe(OF_TURN);
+  });
+
   test('a turn at its limit, and turns that pass it only together, say nothing', async () => {
     const env = { CC_LANGFUSE_BUDGET: 'turn=5' };
     await begin(env);

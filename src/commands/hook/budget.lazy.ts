@@ -27,7 +27,7 @@ interface Watched {
 }
 
 /**
- * Compares what a session's newest turn, and all sessions of a day, have used with the limits of CC_LANGFUSE_BUDGET. If one is passed,
+ * Compares what a turn of a session, and all sessions of a day, have used with the limits of CC_LANGFUSE_BUDGET. If one is passed,
  * it leaves a message for the next hook: once for each turn and day, whichever process sees it first.
  */
 export class BudgetWatch {
@@ -40,15 +40,15 @@ export class BudgetWatch {
     this.#watched = watched;
   }
 
-  /** Nothing else fails because of it. */
-  look(path: string, hasGrown = true): void {
+  /** Looks at the turn of a prompt, or else at the newest. Nothing else fails because of it. */
+  look(path: string, hasGrown = true, promptId?: string): void {
     const { turn, day } = this.#watched.budget;
-    if (turn !== undefined) this.#ofTurn.run(hasGrown, () => this.#lookAtTurn(path, turn));
+    if (turn !== undefined) this.#ofTurn.run(hasGrown, () => this.#lookAtTurn(path, turn, promptId));
     if (day !== undefined) this.#ofDay.run(hasGrown, () => this.#lookAtDay(day));
   }
 
-  #lookAtTurn(path: string, limit: number): void {
-    this.#turn = findTurnStart(path, this.#turn?.from ?? 0) ?? this.#turn;
+  #lookAtTurn(path: string, limit: number, promptId: string | undefined): void {
+    this.#turn = findTurnStart(path, this.#turn?.from ?? 0, promptId) ?? this.#turn;
     if (!this.#turn) return;
     const { sessionId, folder } = this.#watched;
     const message = new Message(sessionFolder(folder, sessionId), BUDGET_OF_TURN, this.#turn.id);

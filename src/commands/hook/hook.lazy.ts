@@ -174,12 +174,12 @@ async function exportEvent(
   }
 }
 
-/** Nobody waits for a worker. When the session has been exported, its transcript has the whole answer. */
+/** Nobody waits for a worker. When the session has been exported, its transcript has the whole answer, and maybe the next turn. */
 async function watchBudget({ payload, env, folder, settings: { budget }, worker }: HookRun): Promise<void> {
-  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
+  const { session_id: sessionId, transcript_path: path, hook_event_name: event, prompt_id: promptId } = payload;
   if (!budget || !worker || !isStop(event)) return;
   const { BudgetWatch } = await import('./budget.lazy.js');
-  new BudgetWatch({ sessionId, budget, env, folder }).look(path);
+  new BudgetWatch({ sessionId, budget, env, folder }).look(path, true, promptId);
 }
 
 /** What the event says. */

@@ -52,8 +52,10 @@ function priceStep(step: PlacedStep, findPrices: FindPrices) {
   const choices = listChoices(uses);
   const [choice = STANDARD_PRICES, ...others] = choices;
   // Where responses differ, they only tell what all cost if there was nothing but them.
-  const listDollars =
-    others.length > 0 && areAll(uses, step) ? addUp(uses, findPrices) : price(step, choice, findPrices);
+  const each = areAll(uses, step) ? addUp(uses, findPrices) : undefined;
+  // For some models the account has no other price for long prompts.
+  const alike = each === undefined || others.length === 0 ? price(step, choice, findPrices) : undefined;
+  const listDollars = [each, alike].find((dollars) => isSame(step, dollars)) ?? each ?? alike;
   return { listDollars, choices };
 }
 

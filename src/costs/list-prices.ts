@@ -1,13 +1,14 @@
 import { nameModel } from '../observations/build/model-name.js';
-import { GROUP_OF_KIND, TOKEN_KINDS, type TokenGroup } from '../transcript/file/token-kinds.js';
+import { GROUP_OF_KIND, TOKEN_KINDS, type TokenGroup, type TokenKind } from '../transcript/file/token-kinds.js';
 import table from './price-table.json' with { type: 'json' };
-import { type PriceChoice, USED_KINDS, type Used, type UsedKind } from './session-usage.js';
+import { type PriceChoice, USED_KINDS, type Use, type Used, type UsedKind } from './session-usage.js';
 
 /** What decides about the price of one of each kind. */
 export interface Priced extends PriceChoice {
   readonly model: string;
   /** In ms since 1970. */
   readonly at: number;
+  readonly isLong?: boolean;
 }
 
 /** In dollars for one of each kind. */
@@ -29,7 +30,7 @@ type Row = readonly number[];
 interface TableModel {
   readonly standard: Row;
   readonly fast?: Row;
-  /** For requests whose prompt has more tokens. What is kept of a session does not say which requests these were. */
+  /** For requests whose prompt has more tokens. */
   readonly longPrompt?: { readonly above: number; readonly prices: Row };
   /** What it cost before some days, the earliest first. */
   readonly earlier?: readonly { readonly until: string; readonly standard: Row }[];
@@ -47,10 +48,10 @@ export const IN_US_TIMES = 1.1;
 export const PRICE_TABLE: PriceList = { findPrices, describe: () => `list of ${table.date} (${table.source})` };
 
 /** Finds a model's list prices; undefined for a model, or a fast mode, that the list does not have. */
-export function findPrices({ model, isFast, isInUs, at }: Priced): KindPrices | undefined {
+export function findPrices({ model, isFast, isInUs, isLong = false, at }: Priced): KindPrices | undefined {
   const known = findModel(model);
   const standard = known?.earlier?.find(({ until }) => at < Date.parse(until))?.standard ?? known?.standard;
-  const row = isFast ? known?.fast : standard;
+  const row = isFast ? known?.fast : ((isLong ? known?.longPrompt?.prices : undefined) ?? standard);
   return row && toKindPrices(row, isInUs);
 }
 
@@ -58,6 +59,14 @@ export function findPrices({ model, isFast, isInUs, at }: Priced): KindPrices | 
 export function findLongPromptPrices({ model, isInUs }: Priced): { above: number; prices: KindPrices } | undefined {
   const long = findModel(model)?.longPrompt;
   return long && { above: long.above, prices: toKindPrices(long.prices, isInUs) };
+}
+
+/** Says of what one response used whether its prompt was so long that the model costs more. */
+export function markLongPrompt<T extends Use>(use: T): T {
+  const above = findModel(use.model)?.longPrompt?.above ?? Number.POSITIVE_INFINITY;
+  const isPrompt = (kind: TokenKind) => GROUP_OF_KIND[kind] !== 'output';
+  const tokens = TOKEN_KINDS.reduce((sum, kind) => sum + (isPrompt(kind) ? use.used[kind] : 0), 0);
+  return tokens > above ? { ...use, isLong: true } : use;
 }
 
 function findModel(model: string): TableModel | undefined {

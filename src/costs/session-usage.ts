@@ -30,6 +30,8 @@ export interface Use extends PriceChoice {
   readonly isAgent: boolean;
   /** The first line of the account that includes it; undefined if none does: Claude Code writes one only when a process ends. */
   readonly point?: number | undefined;
+  /** Whether the prompts were so long that the model costs more. */
+  readonly isLong?: boolean;
   readonly used: Used;
 }
 

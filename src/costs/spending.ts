@@ -4,7 +4,7 @@ import { parseLine } from '../transcript/file/line.js';
 import { listAllLines, withReader } from '../transcript/file/lines.js';
 import { classifyLine } from '../transcript/turns/classify-line.js';
 import { countTokens } from './cost-book.js';
-import { type FindPrices, priceUsed } from './list-prices.js';
+import { type FindPrices, markLongPrompt, priceUsed } from './list-prices.js';
 import { type SessionUsage, scanSession, type Use } from './session-usage.js';
 
 /** What some responses cost at list prices. */
@@ -83,10 +83,8 @@ export function readTurnSpending(
 ): Spending {
   const agents = findAgentFiles(path).filter(({ changedAt }) => changedAt >= at);
   const { responses } = scanSession(basename(path, '.jsonl'), path, agents, from);
-  return priceUses(
-    [...responses.values()].filter((use) => use.at < until && (!use.isAgent || use.at >= at)),
-    findPrices,
-  );
+  const own = [...responses.values()].filter((use) => use.at < until && (!use.isAgent || use.at >= at));
+  return priceUses(own.map(markLongPrompt), findPrices);
 }
 
 /** What all sessions have used from one moment to another, at list prices. */

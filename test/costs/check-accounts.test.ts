@@ -26,6 +26,7 @@ interface Case {
   readonly timestamp?: string;
   /** The usage of each response besides 1,000 tokens of output. */
   readonly responses?: readonly object[];
+  readonly inputTokens?: number;
   readonly outputTokens?: number;
   readonly costUSD: number;
   readonly cacheCreationInputTokens?: number;
@@ -54,13 +55,27 @@ function check({ model = MODEL, timestamp = AT, responses = [{}], find = findPri
 }
 
 test.each<[string, Case]>([
+  [
+    'has no other price for long prompts',
+    { model: 'claude-sonnet-4-5', costUSD: 0.765, responses: [{ input_tokens: 250_000 }], inputTokens: 250_000 },
+  ],
+  [
+    'had long prompts in part, and all its responses are there',
+    {
+      model: 'claude-haiku-5-5',
+      // 0.5 and 0.1 dollars for a million tokens of input, 2.5 and 0.5 for output.
+      costUSD: 0.075_05 + 0.0025 + 0.01 + 0.0005,
+      responses: [{ input_tokens: 150_100 }, { input_tokens: 100_000 }],
+      inputTokens: 250_100,
+    },
+  ],
   ['costs what the list says', { costUSD: 0.02 }],
   ['ran in fast mode', { costUSD: 0.04, responses: [{ speed: 'fast' }] }],
   ['ran in the US', { costUSD: 0.022, responses: [{ inference_geo: 'us' }] }],
   ['ran in fast mode in part, and all its responses are there', { costUSD: 0.06, responses: [{ speed: 'fast' }, {}] }],
   ['has a rounding error', { costUSD: 0.020000000000000004 }],
 ])('an account agrees with the list if it %s', (_, given) => {
-  const agreements = [{ model: MODEL, steps: 1, dollars: given.costUSD }];
+  const agreements = [{ model: given.model ?? MODEL, steps: 1, dollars: given.costUSD }];
   expect(check(given)).toEqual({ agreements, differences: [] });
 });
 

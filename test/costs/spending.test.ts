@@ -2,12 +2,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { PRICE_TABLE } from '../../src/costs/list-prices.js';
+import { findPrices, PRICE_TABLE, priceUsed } from '../../src/costs/list-prices.js';
+import { readAllUsage } from '../../src/costs/read-usage.js';
+import type { Use } from '../../src/costs/session-usage.js';
 import { findTurnStart, readTurnSpending } from '../../src/costs/spending.js';
 import { readAllTurns } from '../../src/transcript/turns/read-all-turns.js';
 import { appendLines, assistant, at, ms, toolResult, user } from '../support/lines.js';
 import { recording, recordings, transcriptsOf } from '../support/recording.js';
 
+const pricesOf = (use: Use) => findPrices(use) ?? expect.fail('there is no price');
 let folder: string;
 let path: string;
 
@@ -51,6 +54,31 @@ test.each([
     );
   const start = findTurnStart(path, 0, promptId);
   expect([start?.id, start?.until]).toEqual([id, until]);
+});
+
+test('each response with a long prompt costs more, but not several that are long together', () => {
+  const answer = (id: string, read: number, written: number) => ({
+    ...assistant(id, 'x', { timestamp: at(2), uuid: id }),
+    message: {
+      role: 'assistant',
+      id,
+      model: 'claude-haiku-5-5',
+      usage: { cache_read_input_tokens: read, cache_creation_input_tokens: written },
+    },
+  });
+  const claude = join(folder, 'claude');
+  const transcript = join(claude, 'projects', '-work', 'a.jsonl');
+  appendLines(transcript, prompt(1), answer('m1', 60_000, 40_000), answer('m2', 60_000, 40_001));
+  const dollars = (60_000 * 0.01 + 40_000 * 0.125 + 60_000 * 0.05 + 40_001 * 0.625) / 1e6;
+  expect(spend(transcript)?.dollars).toBeCloseTo(dollars, 12);
+  const read = () => readAllUsage(claude, join(folder, 'state'), { withCauses: true });
+  // The second time it is remembered.
+  for (const { uses: all, causes } of [...read(), ...read()]) {
+    const sums = [all, causes?.tasks, causes?.parts].map((uses = []) =>
+      uses.reduce((sum, use) => sum + priceUsed(use.used, pricesOf(use)), 0),
+    );
+    expect(sums).toEqual(sums.map(() => expect.closeTo(dollars, 12)));
+  }
 });
 
 describe('the newest turn', () => {

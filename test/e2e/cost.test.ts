@@ -8,6 +8,7 @@ import {
   openSync,
   readFileSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -377,6 +378,26 @@ describe('cost', () => {
         status: 1,
         stderr: 'cc-langfuse: the output cannot be written (ENOSPC)\n',
       });
+    },
+  );
+
+  test.skipIf(process.platform === 'win32')(
+    'counts a project whose folder is a link, but none twice that has another name',
+    async () => {
+      write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+      const elsewhere = join(workplace.home, 'disk');
+      mkdirSync(elsewhere);
+      writeFileSync(join(elsewhere, `${sessionIdOf(2)}.jsonl`), jsonLines(response(2, '2026-10-02T12:00:00.000Z')));
+      symlinkSync(elsewhere, join(workplace.projects, '-linked'));
+      symlinkSync(dirname(workplace.transcriptOf(sessionIdOf(1))), join(workplace.projects, '-renamed'));
+      symlinkSync(join(workplace.home, 'gone'), join(workplace.projects, '-gone'));
+      symlinkSync(workplace.projects, join(workplace.projects, '-circle'));
+      const { stdout, stderr, exitCode } = await cost('--json', '--by', 'session');
+      expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
+      expect(JSON.parse(stdout).total.tokens).toBe(tokensOf(1) + tokensOf(2));
+      const listed = await run(['sessions', '--json'], { HOME: workplace.home });
+      const ids = JSON.parse(listed.stdout).map(({ sessionId }: { sessionId: string }) => sessionId);
+      expect(ids.toSorted()).toEqual([sessionIdOf(1), sessionIdOf(2)]);
     },
   );
 

@@ -1,5 +1,6 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { attempt } from '../../shared/attempt.js';
 
 /** Where Claude Code keeps its transcripts: one folder for each project, with one file for each session. */
 export function projectsFolder(claudeFolder: string): string {
@@ -12,8 +13,8 @@ export function* findTranscripts(
   onUnreadable: (path: string, error: unknown) => void,
 ): Generator<string, void, undefined> {
   for (const project of readdirSync(folder, { withFileTypes: true })) {
-    if (!project.isDirectory()) continue;
     const path = join(folder, project.name);
+    if (!isProject(project, path)) continue;
     try {
       for (const entry of readdirSync(path, { withFileTypes: true }))
         if (entry.isFile() && entry.name.endsWith('.jsonl') && !entry.name.startsWith('agent-'))
@@ -23,4 +24,12 @@ export function* findTranscripts(
       onUnreadable(path, error);
     }
   }
+}
+
+/** A project's folder may be a link to another disk. A link to another project would show its sessions twice. */
+function isProject(entry: Dirent, path: string): boolean {
+  if (!entry.isSymbolicLink()) return entry.isDirectory();
+  const target = attempt(() => realpathSync(path));
+  if (target === undefined || dirname(target) === realpathSync(dirname(path))) return false;
+  return statSync(target).isDirectory();
 }

@@ -106,6 +106,20 @@ describe('without live turns', () => {
     expect(await launch('SessionStart', { source: 'resume' }, env)).toBe(OF_TURN);
   });
 
+  test('a turn is told once, although the one before it is counted later', async () => {
+    const env = { CC_LANGFUSE_BUDGET: 'turn=5' };
+    await begin(env);
+    const later = new Date(Date.parse(NOW) + 60_000).toISOString();
+    const next = [turn(2), answer('m2', 9 * DOLLAR)].map((line) => ({ ...line, timestamp: later }));
+    appendLines(pathOf(SESSION), turn(1), answer('m1', 6.1 * DOLLAR), ...next);
+    const said: string[] = [];
+    for (const n of [2, 1, 2]) {
+      await stop(n, env);
+      said.push(await launch('SessionStart', { source: 'resume' }, env));
+    }
+    expect(said).toEqual([expect.stringContaining('≈ $9.00'), OF_TURN, '']);
+  });
+
   test('a turn at its limit, and turns that pass it only together, say nothing', async () => {
     const env = { CC_LANGFUSE_BUDGET: 'turn=5' };
     await begin(env);

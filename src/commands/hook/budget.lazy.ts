@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatDay, formatMoment, plural } from '../../cli/format.js';
 import { formatDollars } from '../../cli/format-cost.js';
@@ -15,6 +15,7 @@ import { BUDGET_OF_ALL, BUDGET_OF_TURN } from './budget-message.js';
 
 /** The sum of a day reads what each session has changed since the last time. */
 const DAY_PAUSE_MS = 30_000;
+const MARK_KEPT_MS = 2 * 24 * 3_600_000;
 /** How many times as long as the work took it rests at least. */
 const REST = 10;
 
@@ -118,10 +119,14 @@ class Message {
   leave(systemMessage: string): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     writeFileSync(join(this.#folder, this.#mark), '', { flag: 'wx', mode: 0o600 });
-    const earlier = readdirSync(this.#folder).filter(
-      (file) => file.startsWith(`${this.#name}-`) && file !== this.#mark,
-    );
-    for (const file of earlier) rmSync(join(this.#folder, file), { force: true });
+    this.#removeOldMarks();
     replaceOwnFile(join(this.#folder, this.#name), `${JSON.stringify({ systemMessage })}\n`);
+  }
+
+  /** A turn may be counted after the one that follows it, so the newest mark is not the only one that is needed. */
+  #removeOldMarks(): void {
+    const marks = readdirSync(this.#folder).filter((file) => file.startsWith(`${this.#name}-`));
+    for (const path of marks.map((file) => join(this.#folder, file)))
+      if (Date.now() - statSync(path).mtimeMs > MARK_KEPT_MS) rmSync(path, { force: true });
   }
 }

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { replaceOwnFile } from '../shared/atomic-write.js';
-import { attempt } from '../shared/attempt.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { join } from 'node:path';
+import { saveOwnFile } from '../shared/atomic-write.js';
+import { isRecord } from '../shared/json.js';
+import { readJsonFile } from '../shared/read-file.js';
 import { givenSettings } from './settings.js';
 import { SETTINGS } from './settings-table.js';
 
@@ -19,8 +18,7 @@ export function isInstalledDestination(stateFolder: string, path: string, env: N
 
 export function saveInstalledDestination(stateFolder: string, path: string, env: NodeJS.ProcessEnv): void {
   const file = join(stateFolder, FILE_NAME);
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  replaceOwnFile(file, JSON.stringify({ ...readInstalled(stateFolder), [path]: hashDestination(env) }));
+  saveOwnFile(file, JSON.stringify({ ...readInstalled(stateFolder), [path]: hashDestination(env) }));
 }
 
 /** The project settings that the user has installed a destination into. */
@@ -29,7 +27,7 @@ export function listInstalledPaths(stateFolder: string): string[] {
 }
 
 function readInstalled(stateFolder: string): Record<string, unknown> {
-  const installed = parseJson(attempt(() => readFileSync(join(stateFolder, FILE_NAME), 'utf8')) ?? '');
+  const installed = readJsonFile(join(stateFolder, FILE_NAME));
   return isRecord(installed) ? installed : {};
 }
 

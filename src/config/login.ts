@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
-import { attempt } from '../shared/attempt.js';
-import { parseJson } from '../shared/json.js';
+import { readJsonFile } from '../shared/read-file.js';
 import { acceptedSettings, readSettingsFiles } from './claude-settings.js';
 
 /** What `/login` with a subscription writes. An enterprise can pay by use, too. */
@@ -26,7 +24,5 @@ export function hasSubscription(env: NodeJS.ProcessEnv, folder: string): boolean
   if (acceptedSettings(readSettingsFiles(env, folder)).some(({ settings }) => settings.apiKeyHelper)) return false;
   // `claude setup-token` makes one for a subscription.
   if (env.CLAUDE_CODE_OAUTH_TOKEN) return true;
-  const path = join(env.CLAUDE_CONFIG_DIR || homedir(), '.claude.json');
-  const text = attempt(() => readFileSync(path, 'utf8'));
-  return text !== undefined && Login.safeParse(parseJson(text)).success;
+  return Login.safeParse(readJsonFile(join(env.CLAUDE_CONFIG_DIR || homedir(), '.claude.json'))).success;
 }

@@ -1,8 +1,9 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LangfuseConfig } from '../config/settings.js';
 import { attempt } from '../shared/attempt.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { isRecord } from '../shared/json.js';
+import { readJsonFile } from '../shared/read-file.js';
 import type { Limits, Outgoing } from './destination.js';
 import { CORRECT_URL, langfuseId, langfuseOtlp } from './endpoint.js';
 import type { Http } from './http/client.js';
@@ -73,7 +74,7 @@ function readServersWithoutOtlp(stateFolder: string): Map<string, number> {
   const now = Date.now();
   const isRecent = (entry: [string, unknown]): entry is [string, number] =>
     typeof entry[1] === 'number' && entry[1] <= now && now - entry[1] < REMEMBERED_MS;
-  const content = attempt(() => parseJson(readFileSync(join(stateFolder, FILE_NAME), 'utf8')));
+  const content = readJsonFile(join(stateFolder, FILE_NAME));
   return new Map(Object.entries(isRecord(content) ? content : {}).filter(isRecent));
 }
 

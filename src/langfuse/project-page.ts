@@ -1,9 +1,9 @@
-import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LangfuseConfig } from '../config/settings.js';
-import { replaceOwnFile } from '../shared/atomic-write.js';
+import { saveOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { isRecord } from '../shared/json.js';
+import { readJsonFile } from '../shared/read-file.js';
 import { langfuseId, langfuseUrl } from './endpoint.js';
 import { checkKeys } from './server.js';
 import type { Target } from './target.js';
@@ -40,10 +40,7 @@ export function saveProject(langfuse: LangfuseConfig, projectId: string, stateFo
   const page = projectUrl(langfuse, projectId);
   const pages = readPages(stateFolder);
   if (pages[destination] === page) return page;
-  attempt(() => {
-    mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
-    replaceOwnFile(projectsFile(stateFolder), JSON.stringify({ ...pages, [destination]: page }));
-  });
+  attempt(() => saveOwnFile(projectsFile(stateFolder), JSON.stringify({ ...pages, [destination]: page })));
   return page;
 }
 
@@ -66,6 +63,6 @@ export function turnUrl(projectPage: string, traceId: string, observationId: str
 }
 
 function readPages(stateFolder: string): { readonly [destination: string]: unknown } {
-  const pages = parseJson(attempt(() => readFileSync(projectsFile(stateFolder), 'utf8')) ?? '');
+  const pages = readJsonFile(projectsFile(stateFolder));
   return isRecord(pages) ? pages : {};
 }

@@ -1,4 +1,5 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 
 /**
@@ -22,4 +23,10 @@ export function replaceOwnFile(path: string, text: string): void {
     rmSync(temporary, { force: true });
     throw error;
   }
+}
+
+/** The same in a folder that may not be there yet. */
+export function saveOwnFile(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  replaceOwnFile(path, text);
 }

@@ -1,4 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { attempt } from './attempt.js';
+import { parseJson } from './json.js';
 
 // Without O_NONBLOCK, opening a FIFO would hang. Windows has neither.
 const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
@@ -17,4 +19,9 @@ export function readRegularFile(path: string): string | undefined {
 export function readOwnFile(path: string): string {
   // Node takes a number, which its types do not say.
   return readFileSync(path, { encoding: 'utf8', flag: OPEN_FLAGS as unknown as string });
+}
+
+/** Returns what is in a JSON file; undefined if there is none, or if it cannot be read. */
+export function readJsonFile(path: string): unknown {
+  return parseJson(attempt(() => readOwnFile(path)) ?? '');
 }

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { replaceOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
-import { parseJson } from '../shared/json.js';
+import { readJsonFile } from '../shared/read-file.js';
 import { optional } from '../shared/schema.js';
 
 /** When a server was last asked for its models, in ms since 1970, and what it answered; undefined if it did not. */
@@ -16,8 +15,7 @@ function askedPath(stateFolder: string): string {
 }
 
 export function readAsked(stateFolder: string, destination: string): Asked | undefined {
-  const text = attempt(() => readFileSync(askedPath(stateFolder), 'utf8'));
-  const { data } = Asked.safeParse(text === undefined ? undefined : parseJson(text));
+  const { data } = Asked.safeParse(readJsonFile(askedPath(stateFolder)));
   return data?.destination === destination ? data : undefined;
 }
 

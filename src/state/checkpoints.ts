@@ -1,10 +1,9 @@
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { rmSync } from 'node:fs';
 import * as z from 'zod/mini';
 import type { Figures } from '../observations/build/figures.js';
-import { replaceOwnFile } from '../shared/atomic-write.js';
+import { saveOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
-import { parseJson } from '../shared/json.js';
+import { readJsonFile } from '../shared/read-file.js';
 import { optional } from '../shared/schema.js';
 import type { ResumePoint } from '../transcript/turns/resume-point.js';
 import { SessionFacts } from './entry.js';
@@ -82,8 +81,7 @@ function isText(value: unknown): value is string {
 
 /** A file that cannot be read is as good as none: then turns are read from their beginning. */
 export function readCheckpoints(path: string): Checkpoint[] {
-  const file = CheckpointFile.safeParse(parseJson(attempt(() => readFileSync(path, 'utf8')) ?? ''));
-  return file.success ? file.data.checkpoints : [];
+  return CheckpointFile.safeParse(readJsonFile(path)).data?.checkpoints ?? [];
 }
 
 /** Replaces the file, or removes it if there are none. That it could not be written only costs time. */
@@ -94,7 +92,6 @@ export function writeCheckpoints(path: string, checkpoints: readonly Checkpoint[
   });
   attempt(() => {
     if (listed.length === 0) return rmSync(path, { force: true });
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    replaceOwnFile(path, JSON.stringify({ version: 1, checkpoints: listed }));
+    saveOwnFile(path, JSON.stringify({ version: 1, checkpoints: listed }));
   });
 }

@@ -2,8 +2,8 @@ import { lstatSync, mkdirSync, readdirSync, unlinkSync, utimesSync, writeFileSyn
 import { join } from 'node:path';
 import { attempt } from '../shared/attempt.js';
 import { groupBy } from '../shared/group-by.js';
-import { isRecord, parseJson } from '../shared/json.js';
-import { readOwnFile } from '../shared/read-file.js';
+import { isRecord } from '../shared/json.js';
+import { readJsonFile, readOwnFile } from '../shared/read-file.js';
 import { sessionFileName } from './session-folder.js';
 
 // If a session may have something left to send to a destination, there is a file for the two. The name says which, the content
@@ -99,7 +99,7 @@ function listTried(files: DueFiles, destination: string) {
 }
 
 function* readDue(file: string, destination: string): Generator<Due, void, undefined> {
-  const about = parseJson(attempt(() => readOwnFile(file)) ?? '');
+  const about = readJsonFile(file);
   if (isRecord(about) && typeof about.sessionId === 'string' && typeof about.path === 'string')
     yield { sessionId: about.sessionId, path: about.path, destination };
 }

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
-import { attempt } from '../shared/attempt.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { isRecord } from '../shared/json.js';
+import { readJsonFile } from '../shared/read-file.js';
 import { newSession, type Progress, type Session } from './entry.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
@@ -16,8 +15,7 @@ export interface Seed {
 
 /** Reads the state file of the first cc-langfuse. It is never written. */
 export function readSeeds(stateFolder: string): ReadonlyMap<string, Seed> {
-  const text = attempt(() => readFileSync(join(stateFolder, 'cc-langfuse_state.json'), 'utf8'));
-  const entries = text === undefined ? undefined : parseJson(text);
+  const entries = readJsonFile(join(stateFolder, 'cc-langfuse_state.json'));
   if (!isRecord(entries)) return new Map();
   return new Map(
     Object.entries(entries).flatMap(([id, value]) => {

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import * as z from 'zod/mini';
-import { replaceOwnFile } from '../shared/atomic-write.js';
+import { saveOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
-import { parseJson } from '../shared/json.js';
+import { readJsonFile } from '../shared/read-file.js';
 import { optional } from '../shared/schema.js';
 
 /** What is remembered of a server that did not work, in ms since 1970. It is forgotten as soon as the server accepts something. */
@@ -38,18 +38,12 @@ function serverPath(stateFolder: string, destination: string): string {
 }
 
 function readServer(stateFolder: string, destination: string): Server {
-  const text = attempt(() => readFileSync(serverPath(stateFolder, destination), 'utf8'));
-  const server = text === undefined ? undefined : Server.safeParse(parseJson(text));
-  return server?.success ? server.data : {};
+  return Server.safeParse(readJsonFile(serverPath(stateFolder, destination))).data ?? {};
 }
 
 /** It only saves time: if it cannot be written, the next run finds out for itself. */
 function saveServer(stateFolder: string, destination: string, server: Server): void {
-  const path = serverPath(stateFolder, destination);
-  attempt(() => {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    replaceOwnFile(path, `${JSON.stringify(server)}\n`);
-  });
+  attempt(() => saveOwnFile(serverPath(stateFolder, destination), `${JSON.stringify(server)}\n`));
 }
 
 /** Whether a destination has ever acknowledged anything. In doubt it has: then it does not count as a mistake. */

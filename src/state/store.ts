@@ -5,7 +5,7 @@ import writeFileAtomic from 'write-file-atomic';
 import { replaceOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
-import { readOwnFile } from '../shared/read-file.js';
+import { readJsonFile, readOwnFile } from '../shared/read-file.js';
 import { type Checkpoint, readCheckpoints, writeCheckpoints } from './checkpoints.js';
 import { isUrgent, markDue, markTried, NO_DESTINATION, removeDue } from './due.js';
 import {
@@ -333,7 +333,7 @@ export class StateStore {
   }
 
   #readFirstPrompt(name: string): unknown {
-    const about = parseJson(attempt(() => readText(join(this.#sessionFolder(name), SESSION_FILE))) ?? '');
+    const about = readJsonFile(join(this.#sessionFolder(name), SESSION_FILE));
     return isRecord(about) ? about.first : undefined;
   }
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseOptions, UsageError } from '../../cli/command-line.js';
@@ -9,8 +9,8 @@ import { printStdout } from '../../cli/terminal.js';
 import { parseClaudeSettings } from '../../config/claude-settings.js';
 import { findVersionInForce, programInForce } from '../../config/installed-program.js';
 import { settingsPath } from '../../config/settings-paths.js';
-import { attempt } from '../../shared/attempt.js';
 import { isRecord, parseJson } from '../../shared/json.js';
+import { readJsonFile } from '../../shared/read-file.js';
 import { isOlder, version } from '../../shared/version.js';
 import { planManagedUpgrade, writeManagedUpgrade } from './managed.js';
 import { describeInstalled, installProgram } from './program-copy.js';
@@ -92,8 +92,7 @@ function installManagedVersion(newest: string, env: NodeJS.ProcessEnv): number {
 }
 
 function readPackageVersion(program: string): unknown {
-  const text = attempt(() => readFileSync(join(dirname(program), '..', 'package.json'), 'utf8'));
-  const description = parseJson(text ?? '');
+  const description = readJsonFile(join(dirname(program), '..', 'package.json'));
   return isRecord(description) ? description.version : undefined;
 }
 

@@ -4,6 +4,7 @@ import { REDACTED } from '../observations/redaction/mark.js';
 import { type Redact, RedactionError } from '../observations/redaction/redact.js';
 import { attempt } from '../shared/attempt.js';
 import { parseJson } from '../shared/json.js';
+import { memoize } from '../shared/memoize.js';
 
 const Rule = z.strictObject({
   pattern: z.string(),
@@ -25,13 +26,7 @@ export interface OwnRules {
 }
 
 /** A process that exports many sessions checks the same rules once, and limits their time as a whole. */
-const known = new Map<string, OwnRules>();
-
-export function parseRedactionRules(text: string): OwnRules {
-  const rules = known.get(text) ?? prepareRules(text);
-  known.set(text, rules);
-  return rules;
-}
+export const parseRedactionRules = memoize(prepareRules);
 
 function prepareRules(text: string): OwnRules {
   const items = parseJson(text);

@@ -3,6 +3,7 @@ import type { TraceSettings } from '../observations/build/trace.js';
 import { type RequestInput, RequestInputBuilder } from '../observations/content/request-input.js';
 import type { Observation } from '../observations/model.js';
 import { isRedactionError } from '../observations/redaction/redact.js';
+import { memoize } from '../shared/memoize.js';
 import type { Line } from '../transcript/file/line.js';
 import { RequestIndex } from '../transcript/requests/request-index.js';
 
@@ -10,7 +11,7 @@ export type ExactRequests = ReturnType<typeof openExactRequests>;
 
 /** The API requests that a transcript records: each generation's input becomes the request that it answers. */
 export function openExactRequests(path: string) {
-  const builders = new Map<TraceSettings, RequestInputBuilder>();
+  const builderFor = memoize((settings: TraceSettings) => new RequestInputBuilder(settings));
   const main = new RequestIndex(path);
   let agent: RequestIndex[] = [];
   return {
@@ -38,11 +39,9 @@ export function openExactRequests(path: string) {
       if (observation.requestRef === undefined || settings.input !== 'request') return observation;
       // One takes some milliseconds, and there may be hundreds.
       await yieldToEventLoop();
-      const inputs = builders.get(settings) ?? new RequestInputBuilder(settings);
-      builders.set(settings, inputs);
       const { requestRef } = observation;
       const request = [main, ...agent].map((index) => index.find(requestRef)).find((found) => found !== undefined);
-      return replaceInput(observation, request && buildInput(() => inputs.build(request)));
+      return replaceInput(observation, request && buildInput(() => builderFor(settings).build(request)));
     },
 
     close() {

@@ -4,7 +4,7 @@ import type { SettingsReader } from '../config/settings-reader.js';
 import { findEmail } from '../git/identity.js';
 import { originName, readRepositoryConfig } from '../git/repository.js';
 import type { Limits } from '../langfuse/destination.js';
-import type { BuildOptions } from '../observations/build/trace.js';
+import { memoize } from '../shared/memoize.js';
 import type { Entry } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { listRuns, type RunIdentity } from '../state/runs.js';
@@ -119,8 +119,13 @@ export class RunSettings {
   readonly #rules: string | undefined;
   /** Whether an earlier export has held turns because of their redaction rules. */
   readonly #areHeld: boolean;
-  readonly #known = new Map<string, Promise<Settings | undefined>>();
-  readonly #gitFacts = new Map<string, Pick<BuildOptions, 'userId' | 'repository'>>();
+  readonly #readOnce = memoize(
+    (given: NodeJS.ProcessEnv, folder: string | undefined) => this.#read(withGivenVariables(this.#env, given), folder),
+    (given, folder) => JSON.stringify([folder, given]),
+  );
+  readonly #readGitFacts = memoize(readGitFacts, (folder, { userId, gitIdentity }) =>
+    JSON.stringify([folder, userId, gitIdentity]),
+  );
 
   constructor(
     { env, settingsReader, restrictions = [] }: Pick<ExportContext, 'env' | 'settingsReader' | 'restrictions'>,
@@ -147,17 +152,7 @@ export class RunSettings {
   /** What a turn or an agent is built with, by its run and by the folder that it worked in. */
   buildOptions([run]: readonly [RunIdentity, ...RunIdentity[]], settings: Settings, folder?: string) {
     const { parent, seed, metadata, experiment } = run;
-    const key = JSON.stringify([folder, settings.userId, settings.gitIdentity]);
-    const facts = this.#gitFacts.get(key) ?? readGitFacts(folder, settings);
-    this.#gitFacts.set(key, facts);
-    return { ...settings, ...facts, caller: { parent, seed, metadata, experiment } };
-  }
-
-  #readOnce(given: NodeJS.ProcessEnv, folder: string | undefined): Promise<Settings | undefined> {
-    const key = JSON.stringify([folder, given]);
-    const known = this.#known.get(key) ?? this.#read(withGivenVariables(this.#env, given), folder);
-    this.#known.set(key, known);
-    return known;
+    return { ...settings, ...this.#readGitFacts(folder, settings), caller: { parent, seed, metadata, experiment } };
   }
 
   async #read(env: NodeJS.ProcessEnv, folder: string | undefined): Promise<Settings | undefined> {

@@ -1,5 +1,6 @@
-import { type FolderSettings, readCommandSettings } from '../config/folder-settings.js';
+import { readCommandSettings } from '../config/folder-settings.js';
 import { attempt } from '../shared/attempt.js';
+import { memoize } from '../shared/memoize.js';
 import type { Entry } from '../state/entry.js';
 import { isMutedNow, listRuns } from '../state/runs.js';
 import type { StateStore } from '../state/store.js';
@@ -46,8 +47,11 @@ export class SessionStates {
   readonly #shell: NodeJS.ProcessEnv;
   readonly #destination: string | undefined;
   readonly #index: SessionIndex;
-  readonly #folders = new Map<string, FolderSettings>();
-  readonly #known = new Map<string, SessionState>();
+  readonly #readFolder = memoize((folder: string) => readCommandSettings(this.#shell, folder));
+  readonly find = memoize(
+    (session: SessionOverview) => this.#look(session),
+    ({ path }) => path,
+  );
 
   /** Without a destination, a session's state is how far it was sent where it was sent last. */
   constructor(store: StateStore, shell: NodeJS.ProcessEnv, destination: string | undefined, index: SessionIndex) {
@@ -57,16 +61,8 @@ export class SessionStates {
     this.#index = index;
   }
 
-  async find(session: SessionOverview): Promise<SessionState> {
-    const state = this.#known.get(session.path) ?? (await this.#look(session));
-    this.#known.set(session.path, state);
-    return state;
-  }
-
   async #look(session: SessionOverview): Promise<SessionState> {
-    const [folder = ''] = session.folders;
-    const there = this.#folders.get(folder) ?? (await readCommandSettings(this.#shell, folder));
-    this.#folders.set(folder, there);
+    const there = await this.#readFolder(session.folders[0] ?? '');
     const { isElsewhere, ...facts } = this.#findFacts(session);
     if (facts.kind !== 'partly' && facts.kind !== 'not') return facts;
     if (there.optOut !== undefined) return { ...facts, untraced: 0, kind: 'excluded', reason: there.optOut };

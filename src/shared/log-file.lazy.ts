@@ -1,17 +1,12 @@
 import { chmodSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import pino, { type Logger } from 'pino';
+import { memoize } from './memoize.js';
 
 const ROTATE_AT_BYTES = 5_000_000;
 
-const loggers = new Map<string, Logger>();
-
 /** Opens the log file. It is written synchronously, so that what was logged survives a kill. */
-export function openLogFile(path: string): Logger {
-  const logger = loggers.get(path) ?? createLogger(path);
-  loggers.set(path, logger);
-  return logger;
-}
+export const openLogFile = memoize(createLogger);
 
 function createLogger(path: string): Logger {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

@@ -9,6 +9,7 @@ import { isUnchanged } from '../../export/unchanged.js';
 import { fingerprint } from '../../langfuse/open-destination.js';
 import { attempt } from '../../shared/attempt.js';
 import { groupBy } from '../../shared/group-by.js';
+import { memoize } from '../../shared/memoize.js';
 import type { Entry } from '../../state/entry.js';
 import { isMutedNow, listRuns } from '../../state/runs.js';
 import { AgentFolders } from '../../transcript/agents/agent-files.js';
@@ -53,7 +54,7 @@ export async function backfill(
 ): Promise<readonly SessionResult[]> {
   const results = new Map<SessionOverview, SessionResult>();
   const waiting = groupRelated(sessions);
-  const folders = new Map<string, Promise<FolderSettings>>();
+  const readFolder = memoize((folder: string) => readCommandSettings(context.shell, folder));
   // What is found of a folder counts for all sessions in it.
   const shared = { agentFolders: new AgentFolders(), firstPrompts: new FirstPrompts() };
   let failures = 0;
@@ -62,10 +63,8 @@ export async function backfill(
       for (const session of group) {
         const isOver = context.stop.aborted || failures >= FAILURES_IN_A_ROW;
         const notTried = { session, outcome: 'not tried', sent: NOTHING } as const;
-        const folder = session.folders[0] ?? '';
-        const settings = folders.get(folder) ?? readCommandSettings(context.shell, folder);
-        folders.set(folder, settings);
-        const result = isOver ? notTried : await backfillSession(session, await settings, { ...context, ...shared });
+        const there = () => readFolder(session.folders[0] ?? '');
+        const result = isOver ? notTried : await backfillSession(session, await there(), { ...context, ...shared });
         if (result.outcome === 'failed' && !result.isLocal && !context.destination.health.isHealthy) failures += 1;
         else if (result.outcome === 'exported') failures = 0;
         results.set(session, result);

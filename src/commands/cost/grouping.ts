@@ -13,6 +13,7 @@ import {
 import type { FindPrices } from '../../costs/list-prices.js';
 import type { PartUse, SessionUsage, TaskUse, Use } from '../../costs/session-usage.js';
 import { originName, readRepositoryConfig } from '../../git/repository.js';
+import { memoize } from '../../shared/memoize.js';
 
 /** A row of the table. */
 export interface Row {
@@ -156,13 +157,8 @@ function findProject({ session: { folder } }: Entry): string {
 
 /** The name of the repository that the folder belongs to today; the folder itself if there is none, or the folder is gone. */
 function createRepositoryFinder(): FindKey<Use> {
-  const known = new Map<string, string>();
-  return (entry) => {
-    const folder = findProject(entry);
-    const name = known.get(folder) ?? originName(readRepositoryConfig(folder)) ?? folder;
-    known.set(folder, name);
-    return name;
-  };
+  const nameRepository = memoize((folder: string) => originName(readRepositoryConfig(folder)) ?? folder);
+  return (entry) => nameRepository(findProject(entry));
 }
 
 function compareCosts(a: Costs, b: Costs): number {

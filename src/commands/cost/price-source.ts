@@ -5,12 +5,14 @@ import {
   findPriceFactor,
   type KindPrices,
   PRICE_TABLE,
+  type Priced,
   type PriceList,
   WEB_SEARCH,
 } from '../../costs/list-prices.js';
-import { type PriceChoice, type SessionUsage, USED_KINDS } from '../../costs/session-usage.js';
+import { type SessionUsage, USED_KINDS } from '../../costs/session-usage.js';
 import { fetchModels, findTierPrices, type Model, parseModels } from '../../langfuse/models.js';
 import { findTarget } from '../../langfuse/open-destination.js';
+import { memoize } from '../../shared/memoize.js';
 import { readAsked, saveAsked } from '../../state/asked-models.js';
 import { isForIngestion, isOngoing, readOutage } from '../../state/servers.js';
 
@@ -90,15 +92,13 @@ function joinLists(models: readonly Model[], at: number): PriceList {
 
 /** Finds Langfuse's prices; undefined for a model without a price for each kind of token, and for a fast mode without a tier. */
 function findLangfusePrices(models: readonly Model[]): FindPrices {
-  const known = new Map<string, KindPrices | undefined>();
-  return ({ model, isFast, isInUs }) => {
-    const key = `${model} ${isFast} ${isInUs}`;
-    if (!known.has(key)) known.set(key, readPrices(models, model, { isFast, isInUs }));
-    return known.get(key);
-  };
+  return memoize(
+    (priced: Priced) => readPrices(models, priced),
+    ({ model, isFast, isInUs }) => `${model} ${isFast} ${isInUs}`,
+  );
 }
 
-function readPrices(models: readonly Model[], model: string, { isFast, isInUs }: PriceChoice): KindPrices | undefined {
+function readPrices(models: readonly Model[], { model, isFast, isInUs }: Priced): KindPrices | undefined {
   const attributes = { ...(isFast && { speed: 'fast' }), ...(isInUs && { inference_geo: 'us' }) };
   const found = findTierPrices(models, model, attributes);
   if (!found || (isFast && !found.isFor('speed'))) return undefined;

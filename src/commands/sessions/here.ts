@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs';
 import { ranIn } from '../../cli/session-selection.js';
 import { findRepositoryFolder } from '../../git/repository.js';
 import { attempt } from '../../shared/attempt.js';
+import { memoize } from '../../shared/memoize.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 
 /** Returns a function that says whether a session ran in a folder, or anywhere else in its repository, worktrees included. */
@@ -9,11 +10,8 @@ export function ranInRepository(folder: string): (session: SessionOverview) => b
   const repository = findRepositoryFolder(folder);
   const isInFolder = ranIn(folder);
   if (repository === undefined) return isInFolder;
-  const known = new Map<string, boolean>();
-  const isInRepository = (each: string) => {
-    const isInside = known.get(each) ?? findRepositoryFolder(attempt(() => realpathSync(each)) ?? each) === repository;
-    known.set(each, isInside);
-    return isInside;
-  };
+  const isInRepository = memoize(
+    (each: string) => findRepositoryFolder(attempt(() => realpathSync(each)) ?? each) === repository,
+  );
   return (session) => isInFolder(session) || session.folders.some(isInRepository);
 }

@@ -8,6 +8,7 @@ import { findTarget } from '../../langfuse/open-destination.js';
 import { explainRefusedReading } from '../../langfuse/server.js';
 import type { Target } from '../../langfuse/target.js';
 import { ReadingRefused } from '../../langfuse/words.js';
+import { memoize } from '../../shared/memoize.js';
 
 /** The Langfuse project of a folder's sessions. */
 export interface Destination {
@@ -25,19 +26,13 @@ const NEED = { keys: 'keys that may read (Viewer or full access)', command: `${o
 /** The projects that the settings of folders name. */
 export class Destinations {
   readonly #shell: NodeJS.ProcessEnv;
-  readonly #byFolder = new Map<string, Promise<Destination>>();
   readonly #readers = new Map<string, ObservationReader>();
   readonly #refusals = new Map<string, Promise<string>>();
+  /** Throws a `UsageError` if the folder's settings name no Langfuse. */
+  readonly find = memoize((folder: string) => this.#read(folder));
 
   constructor(shell: NodeJS.ProcessEnv) {
     this.#shell = shell;
-  }
-
-  /** Throws a `UsageError` if the folder's settings name no Langfuse. */
-  find(folder: string): Promise<Destination> {
-    const known = this.#byFolder.get(folder) ?? this.#read(folder);
-    this.#byFolder.set(folder, known);
-    return known;
   }
 
   /** Until when a server has asked to wait, in ms since 1970. */

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
+import { memoize } from '../../shared/memoize.js';
 import {
   type AgentFile,
   findAgentFiles,
@@ -20,8 +21,14 @@ export class Strays {
   readonly #run: SessionRun;
   readonly #files: AgentFiles;
   readonly #placement: Placement;
-  /** Whether agents that have been sent are kept back since: they went on while that was to stay. */
-  readonly #keptFiles = new Map<string, boolean>();
+  /** Whether an agent that has been sent is kept back since: it went on while that was to stay. */
+  readonly #isKeptFile = memoize(
+    (file: AgentFile) => {
+      const thread = readAgentThread(file, this.#run);
+      return thread !== undefined && isKeptBack(thread, this.#run, this.#files);
+    },
+    ({ agentId }) => agentId,
+  );
   /** Calls, agents and workflows that turns have named, sent or not. */
   readonly #named = new Set<string>();
   /** By the ids of prompts, whether their turns stay, or wait. An agent's file begins with the id of its turn's prompt. */
@@ -100,14 +107,6 @@ export class Strays {
     const { bytes, parts, lastLine } = entry;
     if ((parts?.[this.#files.session] ?? bytes) !== file.bytes) return true;
     return lastLine === 0 ? readAgentThread(file, this.#run) !== undefined : this.#isKeptFile(file);
-  }
-
-  #isKeptFile(file: AgentFile): boolean {
-    const { agentId } = file;
-    const thread = this.#keptFiles.has(agentId) ? undefined : readAgentThread(file, this.#run);
-    const isKept = this.#keptFiles.get(agentId) ?? (thread !== undefined && isKeptBack(thread, this.#run, this.#files));
-    this.#keptFiles.set(agentId, isKept);
-    return isKept;
   }
 }
 

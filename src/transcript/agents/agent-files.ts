@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
 import { identifyFile } from '../../shared/file-identity.js';
 import { parseJson } from '../../shared/json.js';
+import { memoize } from '../../shared/memoize.js';
 import { extractText } from '../file/content.js';
 import type { Line } from '../file/line.js';
 import { readFirstTime, readLines } from '../file/lines.js';
@@ -96,13 +97,15 @@ export function findLegacyAgentFiles(transcriptPath: string, sessionId: string):
 
 /** Which sessions of a project have a file of an agent. Only the names of files are read, once for each project. */
 export class AgentFolders {
-  readonly #withLegacyFiles = new Map<string, boolean>();
-  readonly #byProject = new Map<string, ReadonlyMap<string, readonly string[]>>();
+  readonly #listSessions = memoize(listSessionsOfAgents);
+  /** Whether agents' files are next to the transcripts. */
+  readonly hasLegacyFiles = memoize((projectFolder: string) => {
+    const names = attempt(() => readdirSync(projectFolder)) ?? [];
+    return names.some((name) => AGENT_FILE.test(name));
+  });
 
   findSessions(projectFolder: string, agentId: string): readonly string[] {
-    const sessions = this.#byProject.get(projectFolder) ?? listSessionsOfAgents(projectFolder);
-    this.#byProject.set(projectFolder, sessions);
-    return sessions.get(agentId) ?? [];
+    return this.#listSessions(projectFolder).get(agentId) ?? [];
   }
 
   /** Which sessions of a project have files of a workflow's steps. */
@@ -116,14 +119,6 @@ export class AgentFolders {
     const own = findAgentFiles(transcriptPath);
     if (!this.hasLegacyFiles(dirname(transcriptPath))) return own;
     return [...own, ...findLegacyAgentFiles(transcriptPath, sessionId)];
-  }
-
-  /** Whether agents' files are next to the transcripts. */
-  hasLegacyFiles(projectFolder: string): boolean {
-    const names = () => attempt(() => readdirSync(projectFolder)) ?? [];
-    const hasSome = this.#withLegacyFiles.get(projectFolder) ?? names().some((name) => AGENT_FILE.test(name));
-    this.#withLegacyFiles.set(projectFolder, hasSome);
-    return hasSome;
   }
 }
 

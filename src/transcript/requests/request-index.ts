@@ -1,5 +1,6 @@
 import { attempt } from '../../shared/attempt.js';
 import { parseJson } from '../../shared/json.js';
+import { memoize } from '../../shared/memoize.js';
 import { type Line, parseLine, type RequestLine } from '../file/line.js';
 import { parseLines, withReader } from '../file/lines.js';
 import { type LineLocation, TranscriptReader } from '../file/reader.js';
@@ -56,7 +57,8 @@ export class RequestIndex {
   readonly #hashes = new MessageHashes();
   readonly #requests = new Map<string, Delta>();
   readonly #shapes = new Map<string, LineLocation>();
-  readonly #messages = new Map<string, HashedMessage>();
+  /** One object per message: in a resumed session, the first request of each process lists all messages again. */
+  readonly #message = memoize((hash: string): HashedMessage => ({ hash, source: undefined }));
   /** Opened at once, since the file can be moved to another folder while it is read. */
   readonly #reader: TranscriptReader | undefined;
   #unsearched: ReturnType<typeof rangesBefore> | undefined;
@@ -97,13 +99,6 @@ export class RequestIndex {
     if (keep < 0 || !Number.isSafeInteger(count)) return;
     const added = tail.map((hash) => this.#message(hash));
     this.#requests.set(id, { base, keep, added, count, shapeHash, start: location.start });
-  }
-
-  /** One object per message: in a resumed session, the first request of each process lists all messages again. */
-  #message(hash: string): HashedMessage {
-    const message = this.#messages.get(hash) ?? { hash, source: undefined };
-    this.#messages.set(hash, message);
-    return message;
   }
 
   *#newestFirst(newest: Delta): Generator<StoredPart<RequestMessage> | MissingMessages, void, undefined> {

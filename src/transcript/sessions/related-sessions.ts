@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
+import { memoize } from '../../shared/memoize.js';
 import { isOlder } from '../../shared/version.js';
 import { readLines } from '../file/lines.js';
 import { classifyLine } from '../turns/classify-line.js';
@@ -84,13 +85,11 @@ export function forksWithoutMark(version = ''): boolean {
 
 /** The first prompts of the transcripts in each folder, read once. */
 export class FirstPrompts {
-  readonly #byFolder = new Map<string, ReadonlyMap<string, readonly string[]>>();
+  readonly #read = memoize(readFirstPrompts);
 
   /** The transcripts beside this one that begin with the same prompt: one is a fork of the other. */
   findRelated(path: string): string[] {
-    const folder = dirname(path);
-    const known = this.#byFolder.get(folder) ?? readFirstPrompts(folder);
-    this.#byFolder.set(folder, known);
+    const known = this.#read(dirname(path));
     const own = attempt(() => findFirstPromptUuid(path));
     return (known.get(own ?? '') ?? []).filter((other) => other !== path);
   }

@@ -3,6 +3,7 @@ import { lstatSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { replaceOwnFile } from '../../shared/atomic-write.js';
 import { attempt } from '../../shared/attempt.js';
+import { memoize } from '../../shared/memoize.js';
 import { readOwnFile } from '../../shared/read-file.js';
 import { version } from '../../shared/version.js';
 
@@ -25,24 +26,15 @@ const HEAD = `cc-langfuse ${version} index 1`;
 export class SessionIndex {
   readonly #path: string;
   readonly #byTranscript: Map<string, Map<string, Remembered>>;
-  readonly #files = new Map<string, string>();
   readonly #unsaved = new Set<string>();
+  /** What differs if a transcript is changed or replaced. Throws if it is not there. A command looks once, before it reads. */
+  readonly identify = memoize(identifyTranscript);
   #isChanged = false;
 
   /** What only some commands need is in a file of its own, since all of a file is read. */
   constructor(stateFolder: string, file: 'index' | 'causes' = 'index') {
     this.#path = join(stateFolder, `cc-langfuse_${file}`);
     this.#byTranscript = parseIndex(attempt(() => readOwnFile(this.#path)) ?? '');
-  }
-
-  /** What differs if a transcript is changed or replaced. Throws if it is not there. A command looks once, before it reads. */
-  identify(transcript: string): string {
-    const known = this.#files.get(transcript);
-    if (known !== undefined) return known;
-    const { ino, size, mtimeMs } = lstatSync(transcript);
-    const file = `${ino} ${size} ${mtimeMs}`;
-    this.#files.set(transcript, file);
-    return file;
   }
 
   /** Returns what was remembered under this key; undefined if it was another one. */
@@ -95,6 +87,11 @@ export class SessionIndex {
     attempt(() => removeLeftovers(this.#path));
     this.#isChanged = false;
   }
+}
+
+function identifyTranscript(path: string): string {
+  const { ino, size, mtimeMs } = lstatSync(path);
+  return `${ino} ${size} ${mtimeMs}`;
 }
 
 const OLD_MS = 3_600_000;

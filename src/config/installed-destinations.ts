@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { saveOwnFile } from '../shared/atomic-write.js';
+import { hashText } from '../shared/hash.js';
 import { isRecord } from '../shared/json.js';
 import { readJsonFile } from '../shared/read-file.js';
 import { givenSettings } from './settings.js';
@@ -35,5 +35,5 @@ function hashDestination(env: NodeJS.ProcessEnv): string {
   const values = givenSettings(env)
     .filter(({ name }) => ['destination', 'secret'].includes(SETTINGS[name].kind))
     .map(({ name, value }) => [name, value]);
-  return createHash('sha256').update(JSON.stringify(values)).digest('hex');
+  return hashText(JSON.stringify(values));
 }

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { attempt } from '../shared/attempt.js';
 import { groupBy } from '../shared/group-by.js';
+import { hashText } from '../shared/hash.js';
 import { type AgentFile, AgentFolders, identifyMeta } from '../transcript/agents/agent-files.js';
 import { findTranscripts, projectsFolder } from '../transcript/sessions/find-transcripts.js';
 import { SessionIndex } from '../transcript/sessions/session-index.js';
@@ -293,5 +293,5 @@ function listTranscripts(claudeFolder: string, onUnreadable: (path: string, erro
 }
 
 function hash(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return hashText(text).slice(0, 16);
 }

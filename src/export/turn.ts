@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../config/settings.js';
 import type { Conversation } from '../observations/build/conversation.js';
@@ -7,6 +6,7 @@ import { computeScores } from '../observations/build/scores.js';
 import { buildTrace } from '../observations/build/trace.js';
 import { buildPart, buildTurn } from '../observations/build/turn.js';
 import type { Observation } from '../observations/model.js';
+import { hashText } from '../shared/hash.js';
 import { type Change, mergeChanges } from '../state/entry.js';
 import type { Fact } from '../state/facts.js';
 import type { RunIdentity } from '../state/runs.js';
@@ -272,7 +272,7 @@ export async function addAgents(
 
 /** Undefined if the root has images. An image that was not uploaded before may be now. */
 function hashRoot({ line: _, media = [], ...root }: Observation): string | undefined {
-  return media.length > 0 ? undefined : createHash('sha256').update(JSON.stringify(root)).digest('hex').slice(0, 16);
+  return media.length > 0 ? undefined : hashText(JSON.stringify(root)).slice(0, 16);
 }
 
 export function lastLineOf({ turns }: Pick<TurnGroup, 'turns'>): number {

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { LangfuseConfig } from '../config/settings.js';
 import { deriveScoreId } from '../observations/build/ids.js';
 import { RATING, SCORE_NAMES, type TurnScores } from '../observations/build/scores.js';
 import { otherFailure, toFailure } from '../shared/failure.js';
+import { hashText } from '../shared/hash.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import type { Limits, ScoreReport } from './destination.js';
 import { adviseOnRefusal, apiRequest } from './endpoint.js';
@@ -78,10 +78,7 @@ async function sendEvents(
 
 /** The server distinguishes events by their ids: what is sent again unchanged has the same. */
 function buildEvent(body: Score, timestamp: string) {
-  const hash = createHash('sha256')
-    .update(`${timestamp} ${JSON.stringify(body)}`)
-    .digest('hex')
-    .slice(0, 16);
+  const hash = hashText(`${timestamp} ${JSON.stringify(body)}`).slice(0, 16);
   return { id: `${body.id}-${hash}`, type: 'score-create', timestamp, body };
 }
 

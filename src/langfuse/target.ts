@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { DestinationConfig, LangfuseConfig } from '../config/settings.js';
 import type { SettingName } from '../config/settings-table.js';
+import { hashText } from '../shared/hash.js';
 import type { Destination, Limits } from './destination.js';
 import type { Http } from './http/client.js';
 import type { RetryingHttpClient } from './http/retry.js';
@@ -27,5 +27,5 @@ export interface Target {
 }
 
 export function hashId(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return hashText(text).slice(0, 16);
 }

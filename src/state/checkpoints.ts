@@ -4,11 +4,10 @@ import type { Figures } from '../observations/build/figures.js';
 import { saveOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { readJsonFile } from '../shared/read-file.js';
-import { optional } from '../shared/schema.js';
+import { count, optional } from '../shared/schema.js';
 import type { ResumePoint } from '../transcript/turns/resume-point.js';
 import { SessionFacts } from './entry.js';
 
-const count = z.number().check(z.int(), z.nonnegative());
 const Position = z.object({ line: count, offset: count });
 const Location = z.object({ number: count, start: count, end: count });
 // There can be a hundred thousand, so they are checked without copying each.

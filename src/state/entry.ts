@@ -1,11 +1,9 @@
 import * as z from 'zod/mini';
 import { FAILURE_CODES } from '../shared/failure.js';
 import { isRecord, type Json, mapValues } from '../shared/json.js';
-import { optional } from '../shared/schema.js';
+import { count, optional } from '../shared/schema.js';
 import { addFacts, type Consent, Fact, finishStops, fold, putInOrder, type Stop } from './facts.js';
 import { hasEnded, listRuns, openRun } from './runs.js';
-
-const count = z.number().check(z.int(), z.nonnegative());
 
 const Tokens = z.object({ input: z.number(), output: z.number(), cacheRead: z.number(), cacheWritten: z.number() });
 /** Input, output, cache read, and cache writes for 5 minutes and for 1 hour. */

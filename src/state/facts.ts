@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import type { Place } from '../shared/place.js';
-import { optional } from '../shared/schema.js';
+import { count, optional } from '../shared/schema.js';
 import {
   addInOrder,
   beginningOf,
@@ -60,7 +60,7 @@ export const Fact = z.discriminatedUnion('kind', [
     ...when,
     run: RunIdentity,
     /** How long the transcript was then. */
-    bytes: z.number().check(z.int(), z.nonnegative()),
+    bytes: count,
     promptId: optional(z.string()),
     /** A hash of the answer. Its last line may not have been written by then. */
     answer: optional(z.string()),

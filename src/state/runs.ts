@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { BEGINNING, type Place } from '../shared/place.js';
-import { optional } from '../shared/schema.js';
+import { count, optional } from '../shared/schema.js';
 
-export const PlaceFields = z.object({ bytes: z.number().check(z.int(), z.nonnegative()), hash: z.string() });
+export const PlaceFields = z.object({ bytes: count, hash: z.string() });
 
 /** A run of Claude Code in a session, or a backfill: what started it, where its turns are sent, and under which settings. */
 export const RunIdentity = z.object({

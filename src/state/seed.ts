@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { isRecord } from '../shared/json.js';
 import { readJsonFile } from '../shared/read-file.js';
+import { count } from '../shared/schema.js';
 import { newSession, type Progress, type Session } from './entry.js';
 
-const count = z.number().check(z.int(), z.nonnegative());
 const SeedEntry = z.object({ last_line: count, turn_count: count, updated: z.catch(z.string(), '') });
 
 /** What the first cc-langfuse has recorded of a session. It did not record where it sent it. */

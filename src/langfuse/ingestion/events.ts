@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { ApiIngestionEvent } from 'langfuse';
 import type { Observation } from '../../observations/model.js';
+import { hashText } from '../../shared/hash.js';
 
 export interface IngestionEvent {
   readonly event: ApiIngestionEvent;
@@ -31,7 +31,7 @@ const ENVELOPE_BYTES = 200;
 /** The server distinguishes events by their ids: the same content has the same id however often it is sent, other content another. */
 function buildEvent(type: ApiIngestionEvent['type'], body: { readonly id: string }, sentAt: string): IngestionEvent {
   const text = JSON.stringify(body, (_, value) => (typeof value === 'string' ? value.toWellFormed() : value));
-  const hash = createHash('sha256').update(text).digest('hex').slice(0, HASH_CHARS);
+  const hash = hashText(text).slice(0, HASH_CHARS);
   // The server merges an observation's events in the order of their timestamps: the last one sent wins.
   const event = { id: `${body.id}-${hash}`, type, timestamp: sentAt, body: JSON.parse(text) };
   return { event, bytes: Buffer.byteLength(text) + ENVELOPE_BYTES };

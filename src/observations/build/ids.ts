@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hashText } from '../../shared/hash.js';
 import type { Caller, Observation, Trace } from '../model.js';
 
 /**
@@ -6,7 +6,7 @@ import type { Caller, Observation, Trace } from '../model.js';
  * again replaces what is there.
  */
 export function deriveTraceId(firstPrompt: string): string {
-  return sha256(firstPrompt).slice(0, 32);
+  return hashText(firstPrompt).slice(0, 32);
 }
 
 /** Where a turn's observations go, and what their ids are derived from: the same, unless the caller has a trace of its own. */
@@ -20,13 +20,9 @@ export function deriveTurnTrace(
 
 /** `nativeId` is its id in the transcript or, if it has none, its file and line. */
 export function deriveSpanId({ scope }: Pick<Trace, 'scope'>, type: Observation['type'], nativeId: string): string {
-  return sha256(`${scope}:${type}:${nativeId}`).slice(0, 16);
+  return hashText(`${scope}:${type}:${nativeId}`).slice(0, 16);
 }
 
 export function deriveScoreId(scoredId: string, name: string): string {
-  return sha256(`${scoredId}:score:${name}`).slice(0, 32);
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  return hashText(`${scoredId}:score:${name}`).slice(0, 32);
 }

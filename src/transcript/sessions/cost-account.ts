@@ -1,9 +1,8 @@
 import * as z from 'zod/mini';
 import { ownValue, parseJson } from '../../shared/json.js';
-import { optional } from '../../shared/schema.js';
+import { count, optional } from '../../shared/schema.js';
 import type { TokenKind } from '../file/token-kinds.js';
 
-const count = z.number().check(z.int(), z.nonnegative());
 const duration = z.catch(z.number().check(z.nonnegative()), 0);
 
 const ModelCost = z.object({

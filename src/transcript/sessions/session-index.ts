@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { replaceOwnFile } from '../../shared/atomic-write.js';
 import { attempt } from '../../shared/attempt.js';
+import { hashText } from '../../shared/hash.js';
 import { memoize } from '../../shared/memoize.js';
 import { readOwnFile } from '../../shared/read-file.js';
 import { version } from '../../shared/version.js';
@@ -83,7 +83,7 @@ export class SessionIndex {
     if (!this.#isChanged) return;
     const saved = [...this.#byTranscript].filter(([transcript]) => !this.#unsaved.has(transcript));
     const body = saved.map(formatTranscript).join('');
-    attempt(() => replaceOwnFile(this.#path, `${HEAD} ${hash(body)}\n${body}`));
+    attempt(() => replaceOwnFile(this.#path, `${HEAD} ${hashText(body)}\n${body}`));
     attempt(() => removeLeftovers(this.#path));
     this.#isChanged = false;
   }
@@ -113,7 +113,7 @@ function parseIndex(text: string): Map<string, Map<string, Remembered>> {
   const byTranscript = new Map<string, Map<string, Remembered>>();
   const head = text.slice(0, text.indexOf('\n') + 1);
   const body = text.slice(head.length);
-  if (head !== `${HEAD} ${hash(body)}\n`) return byTranscript;
+  if (head !== `${HEAD} ${hashText(body)}\n`) return byTranscript;
   for (const line of body.split('\n').slice(0, -1)) {
     const [name = '', section = '', key = '', json = ''] = line.split('\t');
     const transcript = JSON.parse(name) as string;
@@ -121,8 +121,4 @@ function parseIndex(text: string): Map<string, Map<string, Remembered>> {
     byTranscript.set(transcript, sections.set(section, { key, json }));
   }
   return byTranscript;
-}
-
-function hash(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
+import { hashText } from '../../shared/hash.js';
 import { NOTE_KINDS } from './note-kinds.js';
 import type { Response, Turn } from './turn.js';
 
 /** Payloads have the text trimmed, transcripts as it was. */
 export function hashAnswer(text: string): string {
-  return createHash('sha256').update(text.trim()).digest('hex');
+  return hashText(text.trim());
 }
 
 interface FoundAnswer {
@@ -19,7 +19,7 @@ export function findAnswer({ prompts, responses, notes }: Turn, hash: string): F
   const note = notes.findLast(
     (each) => 'content' in each && NOTE_KINDS[each.kind].isAnswer && hashAnswer(each.content) === hash,
   );
-  const response = responses.findLast((each) => hashText(each) === hash);
+  const response = responses.findLast((each) => hashLastText(each) === hash);
   const line = Math.max(note?.line ?? 0, response?.lastLine ?? 0);
   if (line === 0) return undefined;
   const isObjectedTo = notes.some((note) => note.kind === 'stop-hook-feedback' && note.line > line);
@@ -29,7 +29,7 @@ export function findAnswer({ prompts, responses, notes }: Turn, hash: string): F
   return isObjectedTo || isLast ? { line, isObjectedTo } : undefined;
 }
 
-function hashText({ blocks }: Response): string | undefined {
+function hashLastText({ blocks }: Response): string | undefined {
   const text = blocks.findLast((block) => block.kind === 'text')?.text;
   return text === undefined ? undefined : hashAnswer(text);
 }

@@ -69,8 +69,8 @@ export function readRequest(args: readonly string[]) {
   if (values.all && values.project !== undefined) throw new UsageError('--all and --project: choose one');
   if (values.json && values.quiet) throw new UsageError('--json and --quiet: choose one');
   const now = Date.now();
-  const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, now);
-  const until = values.until === undefined ? undefined : parsePointInTime('until', values.until, now, true);
+  const since = parsePointInTime('since', values.since, now);
+  const until = parsePointInTime('until', values.until, now, true);
   if (since !== undefined && until !== undefined && since > until)
     throw new UsageError(`--since ${values.since} --until ${values.until}: --since is after --until`);
   const concurrency = parsePositiveNumber('concurrency', values.concurrency) ?? DEFAULT_CONCURRENCY;

@@ -51,7 +51,7 @@ export function readRequest(args: readonly string[]) {
   const view = OTHER_VIEWS.find((name) => values[name]);
   const another = (['check', 'by', 'csv'] as const).find((name) => name !== view && values[name] !== undefined);
   if (view && another) throw new UsageError(`--${view} and --${another}: choose one of them`);
-  const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, Date.now());
+  const since = parsePointInTime('since', values.since, Date.now());
   return {
     view,
     by: parseGrouping(values.by ?? 'day'),

@@ -85,7 +85,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (values.search !== undefined && values.count) throw new UsageError('--search and --count: choose one of them');
   const now = Date.now();
   const limit = parseLimit(values.limit) ?? (values.search === undefined ? USUAL_LIMIT : Number.POSITIVE_INFINITY);
-  const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, now);
+  const since = parsePointInTime('since', values.since, now);
   const { env } = await readCommandSettings(processEnv, process.cwd());
   const settings = await readSettings(env);
 

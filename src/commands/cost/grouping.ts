@@ -40,36 +40,31 @@ export interface Grouped {
 type Group = (sessions: readonly SessionUsage[], findPrices: FindPrices, since?: number) => Grouped;
 type FindKey<T extends Use> = (entry: Entry<T>) => string;
 
-/** By what the costs can be added up. Some finders remember what they have found. */
+/** A way to add up the costs, and which list of a session it adds up: uses, or what caused them. */
+interface Grouping {
+  readonly of: 'uses' | 'tasks' | 'parts';
+  readonly group: Group;
+}
+
+/** The name of the repository that a folder belongs to today; the folder itself if there is none, or the folder is gone. */
+const nameRepository = memoize((folder: string) => originName(readRepositoryConfig(folder)) ?? folder);
+
+/** By what the costs can be added up. */
 const GROUPINGS = {
-  day: byUse(() => findDay),
-  project: byUse(() => findProject),
-  session: byUse(
-    () =>
-      ({ session }) =>
-        session.sessionId,
-  ),
-  model: byUse(
-    () =>
-      ({ model }) =>
-        model,
-  ),
-  repository: byUse(createRepositoryFinder),
-  branch: byUse(() => {
-    const findRepository = createRepositoryFinder();
-    return (entry) => `${findRepository(entry)} ${entry.branch || '(no branch)'}`;
-  }),
+  day: byUse(({ at }) => formatDay(at)),
+  project: byUse(({ session }) => nameFolder(session)),
+  session: byUse(({ session }) => session.sessionId),
+  model: byUse(({ model }) => model),
+  repository: byUse(({ session }) => nameRepository(nameFolder(session))),
+  branch: byUse(({ session, branch }) => `${nameRepository(nameFolder(session))} ${branch || '(no branch)'}`),
   agent: byTask(({ agent }) => agent || '(main thread)'),
   skill: byTask(({ skill }) => skill || '(no skill)'),
   command: byTask(({ command }) => (command ? `/${command}` : '(no command)')),
   prompt: byTask(({ turn }, { sessionId }) => `${sessionId} turn ${turn || '?'}`),
   tool: byPart(({ part }) => part),
   mcp: byPart(({ part }) => findMcpServer(part) ?? '(no MCP server)'),
-} satisfies { [name: string]: Group };
+} satisfies { [name: string]: Grouping };
 export type GroupName = keyof typeof GROUPINGS;
-
-/** Those for which it has to be known what the uses were for. */
-const CAUSES: ReadonlySet<GroupName> = new Set<GroupName>(['agent', 'skill', 'command', 'prompt', 'tool', 'mcp']);
 
 export function parseGrouping(text: string): GroupName {
   const names = Object.keys(GROUPINGS) as GroupName[];
@@ -79,32 +74,32 @@ export function parseGrouping(text: string): GroupName {
 }
 
 export function needsCauses(by: GroupName): boolean {
-  return CAUSES.has(by);
+  return GROUPINGS[by].of !== 'uses';
 }
 
 export function isByPart(by: GroupName): boolean {
-  return by === 'tool' || by === 'mcp';
+  return GROUPINGS[by].of === 'parts';
 }
 
 /** Days in their order; everything else by what it cost, the most expensive first. */
 export function groupCosts(by: GroupName, ...args: Parameters<Group>): Grouped {
-  const grouped = GROUPINGS[by](...args);
+  const grouped = GROUPINGS[by].group(...args);
   const compare = (a: Row, b: Row) => (by === 'day' ? a.key.localeCompare(b.key) : compareCosts(a.costs, b.costs));
   return { ...grouped, rows: grouped.rows.toSorted(compare) };
 }
 
-function byUse(createFinder: () => FindKey<Use>): Group {
-  return (...args) => group(({ uses }) => uses, createFinder(), ...args);
+function byUse(findKey: FindKey<Use>): Grouping {
+  return { of: 'uses', group: (...args) => group(({ uses }) => uses, findKey, ...args) };
 }
 
-function byTask(find: (task: TaskUse, session: SessionUsage) => string): Group {
+function byTask(find: (task: TaskUse, session: SessionUsage) => string): Grouping {
   const findKey: FindKey<TaskUse> = ({ use, session }) => (use ? find(use, session) : CLAUDE_CODE);
-  return (...args) => group(({ causes }) => causes?.tasks ?? [], findKey, ...args);
+  return { of: 'tasks', group: (...args) => group(({ causes }) => causes?.tasks ?? [], findKey, ...args) };
 }
 
-function byPart(find: (part: PartUse) => string): Group {
+function byPart(find: (part: PartUse) => string): Grouping {
   const findKey: FindKey<PartUse> = ({ use }) => (use ? find(use) : CLAUDE_CODE);
-  return (...args) => group(({ causes }) => causes?.parts ?? [], findKey, ...args);
+  return { of: 'parts', group: (...args) => group(({ causes }) => causes?.parts ?? [], findKey, ...args) };
 }
 
 function group<T extends Use>(
@@ -147,18 +142,8 @@ function isPart(use: Use | undefined): use is PartUse {
   return use !== undefined && 'part' in use;
 }
 
-function findDay({ at }: Entry): string {
-  return formatDay(at);
-}
-
-function findProject({ session: { folder } }: Entry): string {
+function nameFolder({ folder }: SessionUsage): string {
   return folder || '(no folder)';
-}
-
-/** The name of the repository that the folder belongs to today; the folder itself if there is none, or the folder is gone. */
-function createRepositoryFinder(): FindKey<Use> {
-  const nameRepository = memoize((folder: string) => originName(readRepositoryConfig(folder)) ?? folder);
-  return (entry) => nameRepository(findProject(entry));
 }
 
 function compareCosts(a: Costs, b: Costs): number {

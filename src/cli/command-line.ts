@@ -47,7 +47,7 @@ export function parsePositiveNumber(option: string, text: string | undefined): n
 
 const UNIT_MS: { readonly [unit: string]: number } = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
-/** Parses `7d` (ago), a local date or a timestamp to ms since 1970. With `isEnd`, a date means its last moment. Undefined if nothing was given. */
+/** Parses `7d` (ago), a local date or a timestamp, if given, to ms since 1970. With `isEnd`, a date means its last moment. */
 export function parsePointInTime(option: string, text: string | undefined, now: number, isEnd = false) {
   if (text === undefined) return undefined;
   const [, amount, unit = ''] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];

@@ -1,3 +1,4 @@
+import { ownValue } from '../shared/json.js';
 import { findSimilar, UsageError } from './command-line.js';
 import { ownCommand } from './own-command.js';
 
@@ -23,7 +24,7 @@ export function unknownCommand(name: string, commands: readonly string[]): Usage
 }
 
 function findHint(name: string, commands: readonly string[]): string {
-  const synonyms = Object.hasOwn(SYNONYMS, name) ? SYNONYMS[name] : undefined;
+  const synonyms = ownValue(SYNONYMS, name);
   if (synonyms) return synonyms.map(([command, what]) => `${ownCommand()} ${command} ${what}`).join(', ');
   const meant = findSimilar(name, commands);
   return meant === undefined ? `see ${ownCommand()} --help` : `did you mean ${ownCommand()} ${meant}?`;

@@ -2,7 +2,7 @@ import { groupBy } from '../shared/group-by.js';
 import { COUNTED_KINDS, type CountedKind } from '../transcript/sessions/cost-account.js';
 import type { PricedStep } from './account-steps.js';
 import { type Equation, type Solution, solve } from './linear-system.js';
-import { findPriceFactor } from './list-prices.js';
+import { findPriceFactor, MILLION } from './list-prices.js';
 
 /** What the accounts of some sessions say about the prices of a model, in fast mode or not. */
 export interface LearnedPrices {
@@ -139,8 +139,6 @@ export function listKnownPrices({ prices }: Pick<LearnedPrices, 'prices'>): (rea
     return price?.state === 'known' ? [[kind, price.price] as const] : [];
   });
 }
-
-export const MILLION = 1_000_000;
 
 export const KIND_NAMES: { readonly [kind in CountedKind]: string } = {
   input: 'input',

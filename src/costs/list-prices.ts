@@ -1,4 +1,5 @@
 import { nameModel } from '../observations/build/model-name.js';
+import { ownValue } from '../shared/json.js';
 import { GROUP_OF_KIND, TOKEN_KINDS, type TokenGroup, type TokenKind } from '../transcript/file/token-kinds.js';
 import table from './price-table.json' with { type: 'json' };
 import { type PriceChoice, USED_KINDS, type Use, type Used, type UsedKind } from './session-usage.js';
@@ -37,7 +38,7 @@ interface TableModel {
 }
 
 const MODELS: { readonly [model: string]: TableModel } = table.models;
-const MILLION = 1_000_000;
+export const MILLION = 1_000_000;
 /** For one. */
 export const WEB_SEARCH = 10 / 1_000;
 
@@ -70,8 +71,7 @@ export function markLongPrompt<T extends Use>(use: T): T {
 }
 
 function findModel(model: string): TableModel | undefined {
-  const name = listedName(model);
-  return Object.hasOwn(MODELS, name) ? MODELS[name] : undefined;
+  return ownValue(MODELS, listedName(model));
 }
 
 /**

@@ -1,5 +1,5 @@
-import { KIND_NAMES, type LearnedPrices, listKnownPrices, MILLION } from '../../costs/learn-prices.js';
-import { IN_US_TIMES } from '../../costs/list-prices.js';
+import { KIND_NAMES, type LearnedPrices, listKnownPrices } from '../../costs/learn-prices.js';
+import { IN_US_TIMES, MILLION } from '../../costs/list-prices.js';
 import {
   addTiersForUs,
   buildTiers,

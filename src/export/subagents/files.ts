@@ -34,7 +34,7 @@ export class AgentFiles {
   #byId: Map<string, AgentFileOrNone> | undefined;
   /** The agents' files of the sessions in which agents of this one went on, by session. */
   readonly #elsewhere = new Map<string, readonly AgentFile[]>();
-  #byCall: ReadonlyMap<string, readonly string[]> | undefined;
+  #byCall: ReadonlyMap<string | undefined, readonly AgentFile[]> | undefined;
   /** Those whose files name no call. */
   #unnamed: readonly UnnamedAgent[] | undefined;
   /** When those sessions were muted. */
@@ -116,8 +116,8 @@ export class AgentFiles {
 
   /** The agents whose files name this call as the one that started them. */
   startedBy(callId: string): readonly string[] {
-    this.#byCall ??= groupByCall(this.list());
-    return this.#byCall.get(callId) ?? [];
+    this.#byCall ??= groupBy(this.list(), ({ meta }) => meta.toolUseId);
+    return (this.#byCall.get(callId) ?? []).map(({ agentId }) => agentId);
   }
 
   /**
@@ -151,15 +151,4 @@ export class AgentFiles {
     this.#byId ??= new Map(findAgentFiles(this.#run.request.path).map((file) => [file.agentId, file]));
     return this.#byId;
   }
-}
-
-function groupByCall(files: readonly AgentFile[]): Map<string, string[]> {
-  const byCall = new Map<string, string[]>();
-  for (const { agentId, meta } of files) {
-    if (meta.toolUseId === undefined) continue;
-    const known = byCall.get(meta.toolUseId);
-    if (known) known.push(agentId);
-    else byCall.set(meta.toolUseId, [agentId]);
-  }
-  return byCall;
 }

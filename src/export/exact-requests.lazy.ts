@@ -28,10 +28,7 @@ export function openExactRequests(path: string) {
     *observeAgent(agentPath: string, lines: Iterable<Line>): Generator<Line, void, undefined> {
       const index = new RequestIndex(agentPath);
       agent.push(index);
-      for (const line of lines) {
-        index.addLine(line);
-        yield line;
-      }
+      yield* index.observe(lines);
     },
 
     /** Replaces the input of a generation, if the transcript contains the request. */

@@ -3,7 +3,6 @@ import { sanitizeText, sanitizeValue } from '../../observations/content/sanitize
 import type { Redact } from '../../observations/redaction/redact.js';
 import { isRecord } from '../../shared/json.js';
 import { type Block, describeMedia, extractText, parseBlocks } from '../../transcript/file/content.js';
-import type { Line } from '../../transcript/file/line.js';
 import { readLines } from '../../transcript/file/lines.js';
 import type { RequestMessage, RequestShape, TokenCounts } from '../../transcript/file/schema.js';
 import { groupTokens } from '../../transcript/file/token-kinds.js';
@@ -70,7 +69,7 @@ export function parseRequestPlace(text: string): RequestPlace {
 export function findRequest({ path, sessionId }: SessionOverview, place: RequestPlace, redact: Redact): ShownRequest {
   const index = new RequestIndex(path);
   try {
-    const turn = findTurn(readAllTurns(path, 'main', sessionId, observeLines(path, index)), place);
+    const turn = findTurn(readAllTurns(path, 'main', sessionId, index.observe(readLines(path))), place);
     const { responses } = turn;
     const request = place.request ?? responses.length;
     const response = responses[request - 1];
@@ -86,13 +85,6 @@ export function findRequest({ path, sessionId }: SessionOverview, place: Request
     return buildRequest(sent, response, { turn: place.turn, request, requests: responses.length }, redact);
   } finally {
     index.close();
-  }
-}
-
-function* observeLines(path: string, index: RequestIndex): Generator<Line, void, undefined> {
-  for (const line of readLines(path)) {
-    index.addLine(line);
-    yield line;
   }
 }
 

@@ -73,6 +73,14 @@ export class RequestIndex {
     this.#add(line, this.#hashes);
   }
 
+  /** Takes lines as they pass. */
+  *observe(lines: Iterable<Line>): Generator<Line, void, undefined> {
+    for (const line of lines) {
+      this.addLine(line);
+      yield line;
+    }
+  }
+
   /** Undefined if there is no valid line for the request. */
   find(id: string): SentRequest | undefined {
     const delta = this.#requests.get(id);

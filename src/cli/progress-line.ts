@@ -15,10 +15,8 @@ export class ProgressLine {
     this.#isDrawn = true;
   }
 
-  /** Returns a function to be called with how many have been read. */
-  showRead(what: string): (done: number, all: number) => void {
-    return (done, all) => this.show(() => `read ${done} of ${all} ${what}`);
-  }
+  /** To be called with how many transcripts have been read. */
+  readonly showRead = (done: number, all: number): void => this.show(() => `read ${done} of ${all} transcripts`);
 
   /** Erases it, before something else is printed. */
   clear(): void {

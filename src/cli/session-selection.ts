@@ -87,7 +87,7 @@ export function selectSession(
  */
 export function listSessions(
   claudeFolder: string,
-  onUnreadable = printUnreadable,
+  onUnreadable: (path: string, reason: string) => void,
   index?: SessionIndex,
 ): SessionOverview[] {
   const report = (path: string, error: unknown) => {

@@ -217,9 +217,9 @@ class Scan {
 
   /** Up to 2.0 only the prompts that a fork has copied name the other session. */
   #addUserLine(line: UserLine): void {
-    const { sessionId } = line.fields;
+    const { sessionId, isMeta, uuid } = line.fields;
     if (sessionId !== undefined && sessionId !== this.#sessionId) this.#parent ??= sessionId;
-    this.#firstPrompt ??= findUuid(line);
+    if (!isMeta) this.#firstPrompt ??= uuid;
   }
 
   #addMainLine(line: AssistantLine): void {
@@ -276,8 +276,4 @@ class Scan {
     });
     return known ? undefined : id;
   }
-}
-
-function findUuid({ fields }: UserLine): string | undefined {
-  return fields.isMeta ? undefined : fields.uuid;
 }

@@ -93,14 +93,14 @@ function describeNoLangfuse({ baseUrl }: LangfuseConfig, status: number): string
 }
 
 /** Sends a request without observations, which tells whether the keys may write. Undefined if there is no answer. */
-export function tryWriting(langfuse: LangfuseConfig, limits: Limits): Promise<Reply | undefined> {
+function tryWriting(langfuse: LangfuseConfig, limits: Limits): Promise<Reply | undefined> {
   return postSpans([], langfuseOtlp(langfuse), { request: requestOnce }, limits).catch(() => undefined);
 }
 
 /** What keys are called that may write, but not read. Langfuse has such keys since October 2026. */
 export const INGESTION_ONLY = 'for ingestion only: they write, and read nothing';
 
-export function describeOnlyWriting(status: number): string {
+function describeOnlyWriting(status: number): string {
   return `these keys are ${INGESTION_ONLY} (${status})`;
 }
 

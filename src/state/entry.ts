@@ -169,8 +169,8 @@ export type Entry = Session & Progress;
 
 export const NO_PROGRESS: Progress = { lastLine: 0, turnCount: 0, updated: '' };
 
-export function newSession(id: string, facts: readonly Fact[] = []): Session {
-  return toSession({ id, facts: [...facts] });
+export function newSession(id: string): Session {
+  return toSession({ id, facts: [] });
 }
 
 function toSession(record: SessionRecord): Session {

@@ -39,7 +39,7 @@ function readSessions(env: NodeJS.ProcessEnv, withCauses: boolean) {
     isWhole = false;
   };
   saveMemory();
-  const onRead = progress.showRead('transcripts');
+  const onRead = progress.showRead;
   const sessions = readAllUsage(claudeFolder(env), stateFolder(env), { onUnreadable, onRead, withCauses });
   progress.clear();
   return { sessions, isWhole };

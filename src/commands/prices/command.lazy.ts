@@ -70,8 +70,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const isDryRun = values['dry-run'] || values.json || false;
   if (!isDryRun && !values.yes && !canAsk()) throw noTerminal();
   const progress = new ProgressLine();
-  const onRead = progress.showRead('transcripts');
-  const steps = listAllSteps(readAllUsage(claudeFolder(env), stateFolder(env), { onRead }));
+  const steps = listAllSteps(readAllUsage(claudeFolder(env), stateFolder(env), { onRead: progress.showRead }));
   progress.clear();
   if (steps.length === 0) {
     if (values.json) await printJson({ models: [] });

@@ -153,8 +153,7 @@ async function findCosts(
 ): Promise<Map<string, Costs>> {
   const wanted = sessions.map(({ path }) => path);
   const progress = new ProgressLine();
-  const onRead = progress.showRead('transcripts');
-  const usage = readAllUsage(claudeFolder(env), stateFolder(env), { wanted, index, onRead });
+  const usage = readAllUsage(claudeFolder(env), stateFolder(env), { wanted, index, onRead: progress.showRead });
   progress.clear();
   return findSessionCosts(usage, (await choosePrices(usage, env)).findPrices);
 }

@@ -3,51 +3,49 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readSettings } from '../../src/config/settings.js';
 import { fingerprint } from '../../src/langfuse/open-destination.js';
-import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
+import { writeFolderSettings } from '../support/claude-session.js';
 import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { Newcomer } from '../support/newcomer.js';
-import { type Environment, run, Workplace } from '../support/program.js';
+import { type Environment, run } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
-import { actionsIn } from '../support/traced-runs.js';
+import { TracedRuns } from '../support/traced-runs.js';
 
 // Langfuse cannot renew a pair of keys: a new pair is created, and the old one expires or is deleted.
 const ROTATED = { LANGFUSE_PUBLIC_KEY: 'pk-lf-rotated', LANGFUSE_SECRET_KEY: 'sk-lf-rotated' };
 const SAME_PROJECT = { CC_LANGFUSE_PROJECT_KEYS: `${PUBLIC_KEY},pk-lf-rotated,pk-lf-third` };
-let workplace: Workplace;
-let session: ClaudeSession;
-let other: ClaudeSession;
-
-const open = (id: string) => new ClaudeSession(id, workplace.transcriptOf(id), join(workplace.home, 'work'));
+let runs: TracedRuns;
 
 beforeEach(async () => {
-  workplace = await Workplace.open();
-  session = open('aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa');
-  other = open('bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb');
+  runs = await TracedRuns.open();
 });
 
-afterEach(() => workplace.close());
+afterEach(() => runs.close());
 
-const { backfill, turns, runOnce } = actionsIn(() => ({ workplace, session }));
 const { LANGFUSE_PUBLIC_KEY: publicKey, LANGFUSE_SECRET_KEY: secretKey } = ROTATED;
 
 /** A session has a turn from before the old keys expired, and one from after that. Then there are new keys, maybe for ingestion only. */
 async function rotate(mayRead = true): Promise<void> {
-  await runOnce('startup');
-  workplace.server.keys.delete(`${PUBLIC_KEY}:${SECRET_KEY}`);
-  await runOnce('resume');
-  expect(turns()).toEqual(['a Turn 1 with words']);
-  workplace.server.keys.set(`${publicKey}:${secretKey}`, { mayRead });
+  await runs.once('startup');
+  runs.server.keys.delete(`${PUBLIC_KEY}:${SECRET_KEY}`);
+  await runs.once('resume');
+  expect(runs.turns()).toEqual(['a Turn 1 with words']);
+  runs.server.keys.set(`${publicKey}:${secretKey}`, { mayRead });
 }
 
 describe('a turn from the time in which the keys were expired', () => {
   const ways: [string, boolean, (env: Environment) => Promise<unknown>, string[]][] = [
-    ['the next run of its session', true, (env) => runOnce('resume', { env }), ['a Turn 3 with words']],
-    ['the next hook of another session', true, (env) => runOnce('startup', { env }, other), ['b Turn 1 with words']],
-    ['a backfill', true, (env) => backfill(env), []],
+    ['the next run of its session', true, (env) => runs.once('resume', { env }), ['a Turn 3 with words']],
+    [
+      'the next hook of another session',
+      true,
+      (env) => runs.once('startup', { env }, runs.other),
+      ['b Turn 1 with words'],
+    ],
+    ['a backfill', true, (env) => runs.backfillAll(env), []],
     [
       'a hook with keys for ingestion only',
       false,
-      (env) => runOnce('startup', { env }, other),
+      (env) => runs.once('startup', { env }, runs.other),
       ['b Turn 1 with words'],
     ],
   ];
@@ -55,27 +53,29 @@ describe('a turn from the time in which the keys were expired', () => {
   test.each(ways)('is sent once by %s', async (_, mayRead, send, more) => {
     await rotate(mayRead);
     await send({ ...ROTATED, ...SAME_PROJECT });
-    expect(turns().toSorted()).toEqual(['a Turn 1 with words', 'a Turn 2 with words', ...more]);
-    expectEachSentOnce(workplace.server);
-    expect(workplace.state[session.id]).not.toHaveProperty('pending');
+    expect(runs.turns().toSorted()).toEqual(['a Turn 1 with words', 'a Turn 2 with words', ...more]);
+    expectEachSentOnce(runs.server);
+    expect(runs.state[runs.session.id]).not.toHaveProperty('pending');
   });
 
   test('is sent after a second rotation, too: the setting names the keys of both', async () => {
     await rotate();
-    await runOnce('resume', { env: { ...ROTATED, ...SAME_PROJECT } });
-    workplace.server.keys.delete(`${publicKey}:${secretKey}`);
-    await runOnce('resume', { env: { ...ROTATED, ...SAME_PROJECT } });
-    workplace.server.keys.set('pk-lf-third:sk-lf-third', { mayRead: true });
+    await runs.once('resume', { env: { ...ROTATED, ...SAME_PROJECT } });
+    runs.server.keys.delete(`${publicKey}:${secretKey}`);
+    await runs.once('resume', { env: { ...ROTATED, ...SAME_PROJECT } });
+    runs.server.keys.set('pk-lf-third:sk-lf-third', { mayRead: true });
     const third = { LANGFUSE_PUBLIC_KEY: 'pk-lf-third', LANGFUSE_SECRET_KEY: 'sk-lf-third', ...SAME_PROJECT };
-    await runOnce('startup', { env: third }, other);
-    expect(turns().toSorted()).toEqual([1, 2, 3, 4].map((n) => `a Turn ${n} with words`).concat('b Turn 1 with words'));
-    expectEachSentOnce(workplace.server);
+    await runs.once('startup', { env: third }, runs.other);
+    expect(runs.turns().toSorted()).toEqual(
+      [1, 2, 3, 4].map((n) => `a Turn ${n} with words`).concat('b Turn 1 with words'),
+    );
+    expectEachSentOnce(runs.server);
   });
 
   test('is a warning of doctor as long as nobody says that the new keys are of the same project', async () => {
     await rotate();
     const pending = async (env: Environment) => {
-      const { stdout } = await run(['doctor', '--json'], { ...workplace.env, ...env });
+      const { stdout } = await run(['doctor', '--json'], { ...runs.env, ...env });
       const { checks } = JSON.parse(stdout) as { checks: { name: string; message: string; fix?: string }[] };
       return checks.find(({ name }) => name === 'pending');
     };
@@ -88,19 +88,19 @@ describe('a turn from the time in which the keys were expired', () => {
 
   test('stays on the machine if nobody says that the new keys are of the same project, or only a repository does', async () => {
     await rotate();
-    await runOnce('startup', { env: ROTATED }, other);
-    const project = join(workplace.home, 'work');
+    await runs.once('startup', { env: ROTATED }, runs.other);
+    const project = join(runs.home, 'work');
     writeFolderSettings(project, SAME_PROJECT);
-    const env = { ...workplace.env, ...ROTATED, ...SAME_PROJECT, CLAUDE_PROJECT_DIR: project };
-    other.addTurn();
-    await run(['hook'], env, JSON.stringify(other.payload('Stop')), { cwd: project });
-    expect(turns().filter((turn) => turn.startsWith('a'))).toEqual(['a Turn 1 with words']);
+    const env = { ...runs.env, ...ROTATED, ...SAME_PROJECT, CLAUDE_PROJECT_DIR: project };
+    runs.other.addTurn();
+    await run(['hook'], env, JSON.stringify(runs.other.payload('Stop')), { cwd: project });
+    expect(runs.turns().filter((turn) => turn.startsWith('a'))).toEqual(['a Turn 1 with words']);
   });
 });
 
 test('a folder with keys of another project has a destination of its own', async () => {
   const destinationOf = async (keys: Environment) => {
-    const { destination } = await readSettings({ ...workplace.env, ...SAME_PROJECT, ...keys });
+    const { destination } = await readSettings({ ...runs.env, ...SAME_PROJECT, ...keys });
     return destination && fingerprint(destination);
   };
   const [first, rotated, another] = await Promise.all([

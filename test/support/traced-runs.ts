@@ -1,42 +1,64 @@
-import type { ClaudeSession } from './claude-session.js';
-import { type Environment, run, type Workplace } from './program.js';
+import { join } from 'node:path';
+import { ClaudeSession } from './claude-session.js';
+import { LangfuseServer } from './langfuse-server.js';
+import { type Ended, type Environment, run, Workplace } from './program.js';
 
-/** What the tests of several runs do in a workplace. `current` returns that of the test, and the session that it is about. */
-export function actionsIn(current: () => { readonly workplace: Workplace; readonly session: ClaudeSession }) {
-  /** A hook of a run of Claude Code that was started with these variables. */
-  const hook = (payload: object, env?: Environment) => current().workplace.hook(payload, env);
-  return {
-    hook,
+/** A workplace in whose folder `work` two sessions run, each several times, with settings that may differ. */
+export class TracedRuns extends Workplace {
+  readonly session = this.#createSession('aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa');
+  readonly other = this.#createSession('bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb');
 
-    backfill(env: Environment, ...args: string[]) {
-      const { workplace } = current();
-      workplace.letIdle();
-      return run(['backfill', '--yes', '--all', ...args], { ...workplace.env, TRACE_TO_LANGFUSE: undefined, ...env });
-    },
+  readonly #servers: LangfuseServer[] = [];
 
-    /** What a server has of each turn: whose it is, its name, and whether its words are there. */
-    turns: (server = current().workplace.server) =>
-      server.roots.map(
-        ({ trace, name, input }) => `${String(trace.sessionId)[0]} ${name}${input === undefined ? '' : ' with words'}`,
-      ),
+  static override async open(): Promise<TracedRuns> {
+    return new TracedRuns(await LangfuseServer.start());
+  }
 
-    async whileRefusing<T>(work: () => Promise<T>, server = current().workplace.server): Promise<T> {
-      server.misbehave = () => ({ status: 401 });
-      const result = await work();
-      server.misbehave = () => undefined;
-      return result;
-    },
+  /** `claude -p`: one turn, with the hooks of a run with these variables, maybe without one for SessionStart. */
+  async once(
+    source: 'startup' | 'resume',
+    { env = {}, hasStart = true }: { env?: Environment; hasStart?: boolean } = {},
+    session = this.session,
+  ): Promise<void> {
+    if (hasStart) await this.hook(session.startPayload(source), env);
+    session.addTurn();
+    await this.hookAlone(session.payload('Stop'), env);
+    await this.hookAlone(session.payload('SessionEnd', { reason: 'other' }), env);
+  }
 
-    /** `claude -p`: one turn, with the hooks of a run with these variables, maybe without one for SessionStart. */
-    async runOnce(
-      source: 'startup' | 'resume',
-      { env = {}, hasStart = true }: { env?: Environment; hasStart?: boolean } = {},
-      one = current().session,
-    ): Promise<void> {
-      if (hasStart) await hook(one.startPayload(source), env);
-      one.addTurn();
-      await current().workplace.hookAlone(one.payload('Stop'), env);
-      await current().workplace.hookAlone(one.payload('SessionEnd', { reason: 'other' }), env);
-    },
-  };
+  /** A backfill of all sessions, none of which is being written. */
+  backfillAll(env: Environment, ...args: string[]): Promise<Ended> {
+    this.letIdle();
+    return run(['backfill', '--yes', '--all', ...args], { ...this.env, TRACE_TO_LANGFUSE: undefined, ...env });
+  }
+
+  async whileRefusing<T>(work: () => Promise<T>, server = this.server): Promise<T> {
+    server.misbehave = () => ({ status: 401 });
+    const result = await work();
+    server.misbehave = () => undefined;
+    return result;
+  }
+
+  /** What a server has of each turn: whose it is, its name, and whether its words are there. */
+  turns(server = this.server): string[] {
+    return server.roots.map(
+      ({ trace, name, input }) => `${String(trace.sessionId)[0]} ${name}${input === undefined ? '' : ' with words'}`,
+    );
+  }
+
+  /** Starts another server, which stops with the workplace. */
+  async startServer(): Promise<LangfuseServer> {
+    const server = await LangfuseServer.start();
+    this.#servers.push(server);
+    return server;
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    for (const server of this.#servers) await server.stop();
+  }
+
+  #createSession(id: string): ClaudeSession {
+    return new ClaudeSession(id, this.transcriptOf(id), join(this.home, 'work'));
+  }
 }

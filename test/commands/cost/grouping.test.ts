@@ -20,7 +20,7 @@ afterEach(() => removeFolder(state));
 
 function groupBy(by: GroupName, { folder }: Recording) {
   const sessions = readAllUsage(folder, state, { withCauses: needsCauses(by) });
-  return groupCosts(by, sessions, findPrices, 0).rows;
+  return groupCosts(by, sessions, findPrices, 0);
 }
 
 const CAUSES: readonly GroupName[] = ['agent', 'skill', 'command', 'prompt', 'tool', 'mcp'];
@@ -40,20 +40,20 @@ const toFigures = ({ dollars, listDollars, cacheSaved, ...counts }: Costs) => ({
   cacheSaved: cacheSaved.toFixed(10),
 });
 
-describe('whatever they are added up by, the sums equal those of the sessions', () => {
+describe('whatever they are added up by, the rows and their total equal those of the sessions', () => {
   test.each(recordings())('in $name', (each) => {
-    const sessions = toFigures(addUpCosts(groupBy('session', each).map(({ costs }) => costs)));
-    for (const by of [...OTHERS, ...CAUSES])
-      expect({ by, ...toFigures(addUpCosts(groupBy(by, each).map(({ costs }) => costs))) }).toEqual({
-        by,
-        ...sessions,
-      });
+    const figures = toFigures(groupBy('session', each).total);
+    for (const by of ['session', ...OTHERS, ...CAUSES] as const) {
+      const { rows, total } = groupBy(by, each);
+      const added = addUpCosts(rows.map(({ costs }) => costs));
+      expect({ by, total: toFigures(total), added: toFigures(added) }).toEqual({ by, total: figures, added: figures });
+    }
   });
 });
 
 /** Each row in dollars of the account. */
 function dollarsBy(by: GroupName, each: Recording): { [key: string]: string } {
-  return Object.fromEntries(groupBy(by, each).map(({ key, costs }) => [key, costs.dollars.toFixed(9)]));
+  return Object.fromEntries(groupBy(by, each).rows.map(({ key, costs }) => [key, costs.dollars.toFixed(9)]));
 }
 
 describe('a cause costs its tokens at the prices that the account was kept with', () => {
@@ -87,7 +87,7 @@ describe('a cause costs its tokens at the prices that the account was kept with'
   });
 
   test('and a prompt that of its turn, the most expensive first', () => {
-    const rows = groupBy('prompt', recording('i-slash'));
+    const { rows } = groupBy('prompt', recording('i-slash'));
     expect(rows.map(({ turn, costs: { dollars } }) => [turn, dollars.toFixed(9)])).toEqual([
       [5, '0.010552740'],
       [4, '0.005445440'],
@@ -100,7 +100,7 @@ describe('a cause costs its tokens at the prices that the account was kept with'
 });
 
 test('the name of a file does not control the terminal', () => {
-  const [row] = groupBy('prompt', recording('i-slash'));
+  const [row] = groupBy('prompt', recording('i-slash')).rows;
   if (!row) throw new Error('there is no prompt');
   const named = { ...row, session: { ...row.session, sessionId: '\u001b[2Jabc' } };
   expect(nameRow('prompt', named)).toMatch(/^abc turn 5 /);

@@ -1,5 +1,5 @@
 import type { SettingsReader } from '../config/settings-reader.js';
-import type { Limits, OpenDestination } from '../langfuse/destination.js';
+import type { Destination, Limits } from '../langfuse/destination.js';
 import type { Observation } from '../observations/model.js';
 import type { Failure } from '../shared/failure.js';
 import type { Log } from '../shared/log.js';
@@ -50,7 +50,7 @@ export interface Continuation {
 /** `deadline` is infinity if nobody waits, and `stop` is the user's wish to end. */
 export interface ExportContext extends Limits {
   readonly state: SessionState;
-  readonly destination: OpenDestination;
+  readonly destination: Destination;
   readonly destinationId: string;
   /** The environment, in which each run's own variables replace those that describe and restrict. */
   readonly env: NodeJS.ProcessEnv;

@@ -111,14 +111,14 @@ export class Outbox {
   async sendScores(): Promise<Failure | undefined> {
     const { context, request, writer } = this.#run;
     const { sessionId: session } = request;
-    const { sendScores } = context.destination;
+    const { destination } = context;
     const due = Object.entries(writer.scores ?? {}).flatMap(([root, turn]) => (turn ? [{ root, turn }] : []));
     // Those that are due for another kind of destination stay so.
-    if (due.length === 0 || !sendScores) return undefined;
+    if (due.length === 0 || !destination.sendScores) return undefined;
     await writer.saveUnsaved();
     const turns = due.map(({ turn }) => turn);
     writer.checkLock();
-    const { settled, refused, failure } = await sendScores(turns, this.#limits);
+    const { settled, refused, failure } = await destination.sendScores(turns, this.#limits);
     for (const score of refused) context.log.warn('the server refuses a score, it is skipped', { session, score });
     const taken = due.slice(0, settled).map(({ root }) => [root, undefined]);
     if (taken.length > 0) await writer.save({ scores: Object.fromEntries(taken) });

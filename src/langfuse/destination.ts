@@ -35,7 +35,6 @@ export interface SendReport {
   readonly rejected?: Rejected | undefined;
   /** Why the others are not settled. */
   readonly failure: Failure | undefined;
-  readonly health: Health;
 }
 
 export interface MediaReport {
@@ -73,6 +72,12 @@ export interface Health {
 
 /** Where observations are sent. An export knows nothing else of it. */
 export interface Destination {
+  /** How the server took what it was last sent. */
+  readonly health: Health;
+  /** Since when a request has been waiting for its answer, in ms since 1970. */
+  readonly waitingSince: number | undefined;
+  /** Until when the server has asked to wait, in ms since 1970. */
+  readonly pausedUntil: number;
   /** The observation in the form in which it is sent. */
   encode(observation: Observation): Outgoing;
   /** Resolves once it is known which of them the server has acknowledged. */
@@ -82,14 +87,4 @@ export interface Destination {
   readonly uploadMedia?: ((observation: Observation, limits: Limits) => Promise<MediaReport>) | undefined;
   /** Sends the scores of turns that the server has acknowledged, if the destination has a place for them. */
   readonly sendScores?: ((turns: readonly TurnScores[], limits: Limits) => Promise<ScoreReport>) | undefined;
-}
-
-/** A destination in use. */
-export interface OpenDestination extends Destination {
-  /** That of the last report. */
-  readonly health: Health;
-  /** Since when a request has been waiting for its answer, in ms since 1970. */
-  readonly waitingSince: number | undefined;
-  /** Until when the server has asked to wait, in ms since 1970. */
-  readonly pausedUntil: number;
 }

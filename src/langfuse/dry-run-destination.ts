@@ -1,9 +1,9 @@
 import type { Observation } from '../observations/model.js';
-import type { MediaReport, OpenDestination, Outgoing, ScoreReport, SendReport } from './destination.js';
+import type { Destination, MediaReport, Outgoing, ScoreReport, SendReport } from './destination.js';
 import { encodeSpan } from './otlp/span.js';
 
 /** Acknowledges everything and sends nothing: a dry run and a preview only want to know what would be sent. */
-export class DryRunDestination implements OpenDestination {
+export class DryRunDestination implements Destination {
   readonly health = { isHealthy: true, hasAnswered: true };
   readonly waitingSince = undefined;
   readonly pausedUntil = 0;
@@ -13,7 +13,7 @@ export class DryRunDestination implements OpenDestination {
   }
 
   async send({ length }: readonly Outgoing[]): Promise<SendReport> {
-    return { settled: length, dropped: [], failure: undefined, health: this.health };
+    return { settled: length, dropped: [], failure: undefined };
   }
 
   async uploadMedia(): Promise<MediaReport> {

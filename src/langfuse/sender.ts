@@ -35,6 +35,7 @@ interface Described {
 
 /** What all destinations that are reached by HTTP share: sends observations and finds out which the server has acknowledged. */
 export class Sender implements Destination {
+  health: Health = { isHealthy: false, hasAnswered: false };
   protected readonly http: RetryingHttpClient;
   readonly #transport: Transport;
   readonly #server: Described;
@@ -47,16 +48,28 @@ export class Sender implements Destination {
     this.http = http;
   }
 
+  get waitingSince(): number | undefined {
+    return this.http.waitingSince;
+  }
+
+  get pausedUntil(): number {
+    return this.http.pausedUntil;
+  }
+
   encode(observation: Observation): Outgoing {
     const json = (this.#transport.encodeSpan ?? encodeSpan)(observation);
     return this.#transport.needsObservations ? { json, observation } : { json };
   }
 
   async send(outgoing: readonly Outgoing[], limits: Limits): Promise<SendReport> {
-    return { ...(await this.#sendAll(outgoing, limits)), health: this.#health };
+    const report = await this.#sendAll(outgoing, limits);
+    const hasAnswered = this.#last !== undefined;
+    const isHealthy = hasAnswered && this.#last?.status !== 429 && this.#trouble === undefined;
+    this.health = { isHealthy, hasAnswered, trouble: this.#trouble };
+    return report;
   }
 
-  async #sendAll(outgoing: readonly Outgoing[], limits: Limits): Promise<Omit<SendReport, 'health'>> {
+  async #sendAll(outgoing: readonly Outgoing[], limits: Limits): Promise<SendReport> {
     const [accepted, refused, cut] = [new Set<number>(), new Set<number>(), new Set<number>()];
     const delivery: Delivery = { outgoing, limits, accepted, refused, cut, refusal: 400, rejected: undefined };
     let failure: Failure | undefined;
@@ -73,12 +86,6 @@ export class Sender implements Destination {
     const settled = unsettled ?? outgoing.length;
     const select = (indexes: Set<number>) => [...indexes].filter((index) => index < settled);
     return { settled, dropped: select(refused), ...(cut.size > 0 && { cut: select(cut) }), rejected, failure };
-  }
-
-  get #health(): Health {
-    const hasAnswered = this.#last !== undefined;
-    const isHealthy = hasAnswered && this.#last?.status !== 429 && this.#trouble === undefined;
-    return { isHealthy, hasAnswered, trouble: this.#trouble };
   }
 
   close(): Promise<void> {

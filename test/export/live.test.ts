@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Destination, OpenDestination } from '../../src/langfuse/destination.js';
+import type { Destination } from '../../src/langfuse/destination.js';
 import { otherFailure } from '../../src/shared/failure.js';
 import { numbersFrom } from '../faults/random.js';
 import { Exporter } from '../support/exporter.js';
@@ -98,7 +98,7 @@ test('a turn of which an older version overlooked something is sent whole once i
 });
 
 /** A destination that stops in the middle of a request now and then, as if the follower were killed there. */
-function unreliable(destination: OpenDestination, random: () => number): OpenDestination {
+function unreliable(destination: Destination, random: () => number): Destination {
   return new Proxy(destination, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target);
@@ -106,7 +106,7 @@ function unreliable(destination: OpenDestination, random: () => number): OpenDes
       const send: Destination['send'] = async (outgoing, limits) => {
         if (random() < 0.5) return target.send(outgoing, limits);
         const some = outgoing.slice(0, Math.floor(random() * outgoing.length));
-        const report = some.length > 0 ? await target.send(some, limits) : { dropped: [], health: target.health };
+        const report = some.length > 0 ? await target.send(some, limits) : { dropped: [] };
         return { ...report, settled: some.length, failure: otherFailure('killed') };
       };
       return send;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type DestinationConfig, readSettings } from '../../src/config/settings.js';
-import type { OpenDestination } from '../../src/langfuse/destination.js';
+import type { Destination } from '../../src/langfuse/destination.js';
 import { findTarget, openDestination } from '../../src/langfuse/open-destination.js';
 import { DESTINATIONS } from '../support/destinations.js';
 import { LangfuseServer, langfuseAt, type Misbehaviour } from '../support/langfuse-server.js';
@@ -15,7 +15,7 @@ test.each(Object.entries(DESTINATIONS))(
   async (_, env) => {
     const { destination: config, scores, media } = await readSettings({ ...env, ...EVERYTHING });
     if (!config) throw new Error('the settings name no destination');
-    const destination = await openDestination(config, '');
+    const destination = openDestination(config, '');
     expect({ scores, media }).toEqual({
       scores: destination.sendScores !== undefined,
       media: destination.uploadMedia !== undefined,
@@ -27,7 +27,7 @@ test.each(Object.entries(DESTINATIONS))(
 
 describe('the health of a destination', () => {
   let server: LangfuseServer;
-  let destination: OpenDestination;
+  let destination: Destination;
 
   beforeEach(async () => {
     server = await LangfuseServer.start();
@@ -39,7 +39,7 @@ describe('the health of a destination', () => {
   });
 
   async function healthAfter(answer: Misbehaviour | undefined, config: DestinationConfig = langfuseAt(server.url)) {
-    destination = await openDestination(config, '');
+    destination = openDestination(config, '');
     expect(destination.health).toEqual({ isHealthy: false, hasAnswered: false });
     server.misbehave = () => answer;
     await send(destination, someOutgoing(2), { deadline: Date.now() + 10_000 });

@@ -5,7 +5,7 @@ import { recordEnd } from '../../src/commands/hook/record-run.js';
 import { describingVariables } from '../../src/config/settings.js';
 import type { ExportContext, ExportReport, ExportRequest } from '../../src/export/export-request.js';
 import { exportSession } from '../../src/export/session.js';
-import type { OpenDestination } from '../../src/langfuse/destination.js';
+import type { Destination } from '../../src/langfuse/destination.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
 import type { Caller } from '../../src/observations/model.js';
 import { logPath, openLog } from '../../src/shared/log.js';
@@ -25,9 +25,9 @@ interface ExporterOptions extends Pick<ExportContext, 'observer' | 'partBytes' |
 export class Exporter {
   readonly folder: string;
   readonly server: LangfuseServer;
-  readonly destination: OpenDestination;
+  readonly destination: Destination;
 
-  private constructor(folder: string, server: LangfuseServer, destination: OpenDestination) {
+  private constructor(folder: string, server: LangfuseServer, destination: Destination) {
     this.folder = folder;
     this.server = server;
     this.destination = destination;
@@ -36,7 +36,7 @@ export class Exporter {
   static async open(): Promise<Exporter> {
     const folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-export-'));
     const server = await LangfuseServer.start();
-    return new Exporter(folder, server, await openDestination(langfuseAt(server.url), join(folder, 'state')));
+    return new Exporter(folder, server, openDestination(langfuseAt(server.url), join(folder, 'state')));
   }
 
   /** Exports a session, which was traced from its first line on, as its SessionEnd would, within some time. */

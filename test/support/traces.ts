@@ -96,6 +96,6 @@ function byPlace(a: StoredObservation, b: StoredObservation): number {
 
 /** Sends observations; returns what became of them, and why not of all, in words. */
 export async function send(destination: Pick<Destination, 'send'>, outgoing: readonly Outgoing[], limits: Limits) {
-  const { failure, health: _, ...report } = await destination.send(outgoing, limits);
+  const { failure, ...report } = await destination.send(outgoing, limits);
   return { ...report, failure: failure?.text };
 }

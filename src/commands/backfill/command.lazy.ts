@@ -90,7 +90,7 @@ async function exportAll(
     printStderr(`the progress of a session could not be read, so it is sent again: ${keptAs}`);
   const store = new StateStore(folder, onCorrupt, 'async');
   const isSending = config !== undefined && !request.isDryRun;
-  const destination = isSending ? await openDestination(config, folder) : new DryRunDestination();
+  const destination = isSending ? openDestination(config, folder) : new DryRunDestination();
   const hasProgress = request.output === 'words' && sessions.length > 0;
   const progress = hasProgress ? new ProgressReport(sessions, destination) : undefined;
   const interrupt = new AbortController();

@@ -2,7 +2,7 @@ import { Presets, SingleBar } from 'cli-progress';
 import { formatCount, formatDuration } from '../../cli/format.js';
 import { printStderr } from '../../cli/terminal.js';
 import type { Tally } from '../../export/tally.js';
-import type { OpenDestination } from '../../langfuse/destination.js';
+import type { Destination } from '../../langfuse/destination.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 
 /** How often a line is written if there is no terminal to draw in. */
@@ -12,7 +12,7 @@ const DRAW_EVERY_MS = 200;
 /** Shows on stderr how far a backfill is: as a bar in a terminal, otherwise as a line from time to time. */
 export class ProgressReport {
   readonly #total: { readonly sessions: number; readonly bytes: number };
-  readonly #destination: OpenDestination;
+  readonly #destination: Destination;
   readonly #startedAt = Date.now();
   /** From which byte a session was read, and up to which. */
   readonly #ranges = new Map<SessionOverview, { readonly from: number; to: number }>();
@@ -21,7 +21,7 @@ export class ProgressReport {
   #sessions = 0;
   #turns = 0;
 
-  constructor(sessions: readonly SessionOverview[], destination: OpenDestination) {
+  constructor(sessions: readonly SessionOverview[], destination: Destination) {
     this.#total = { sessions: sessions.length, bytes: sum(sessions.map(({ bytes }) => bytes)) };
     this.#destination = destination;
     if (process.stderr.isTTY) {

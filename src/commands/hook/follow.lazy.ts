@@ -44,7 +44,7 @@ async function followSession(
   const claude = pid > 0 && isRunning(pid) ? pid : undefined;
   const lock = await takeLock(lockPath, Date.now() + HANDOVER_MS);
   if (!lock) return;
-  const destination = await openDestination(config, folder);
+  const destination = openDestination(config, folder);
   const watch = budget && new (await import('./budget.lazy.js')).BudgetWatch({ sessionId, budget, env, folder });
   try {
     await new Follower({

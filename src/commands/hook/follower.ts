@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readHookSettings } from '../../config/folder-settings.js';
 import type { ExportReport } from '../../export/export-request.js';
 import { exportSession } from '../../export/session.js';
-import type { OpenDestination } from '../../langfuse/destination.js';
+import type { Destination } from '../../langfuse/destination.js';
 import type { Log } from '../../shared/log.js';
 import { isRunning, type Lock } from '../../state/lock.js';
 import { forgetOutage, isOngoing, readOutage, rememberOutage } from '../../state/servers.js';
@@ -38,7 +38,7 @@ interface Followed {
   readonly folder: string;
   /** The right to be the session's only follower. */
   readonly lock: Lock;
-  readonly destination: OpenDestination;
+  readonly destination: Destination;
   readonly destinationId: string;
   /** Undefined if there is no limit. */
   readonly watch: BudgetWatch | undefined;

@@ -149,7 +149,7 @@ async function exportEvent(
     log.debug('left to a worker that is at work', { session: sessionId });
     return;
   }
-  const destination = await openDestination(config, folder);
+  const destination = openDestination(config, folder);
   const health = new ServerHealth(run, destination, destinationId);
   const { env, settingsReader } = run;
   const context = { state, destination, destinationId, env, settingsReader, deadline: health.deadline, log };

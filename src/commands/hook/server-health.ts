@@ -1,4 +1,4 @@
-import type { OpenDestination } from '../../langfuse/destination.js';
+import type { Destination } from '../../langfuse/destination.js';
 import { forgetOutage, hasAcknowledged, isOngoing, readOutage, rememberOutage } from '../../state/servers.js';
 
 /** During an outage somebody waits no longer than this. It is enough to find that the server works again. */
@@ -28,12 +28,12 @@ export class ServerHealth {
   /** When to give up, in ms since 1970. While a server is down, only the first run in front waits the whole time. */
   readonly deadline: number;
   readonly #folder: string;
-  readonly #destination: OpenDestination;
+  readonly #destination: Destination;
   readonly #id: string;
   #timer: NodeJS.Timeout | undefined;
   #isForgotten: boolean;
 
-  constructor({ folder, startedAt, deadline, worker, settings }: Timing, destination: OpenDestination, id: string) {
+  constructor({ folder, startedAt, deadline, worker, settings }: Timing, destination: Destination, id: string) {
     this.#folder = folder;
     this.#destination = destination;
     this.#id = id;

@@ -99,7 +99,7 @@ async function send(
   folder: string,
 ): Promise<string | undefined> {
   if (config === undefined || fingerprint(config) !== id) return 'your keys are for another project';
-  const destination = await openDestination(config, folder);
+  const destination = openDestination(config, folder);
   try {
     if (!destination.sendScores)
       throw new Error(`the session was sent to ${findTarget(config).name}, which takes no scores`);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { DestinationConfig } from '../../../src/config/settings.js';
-import type { OpenDestination } from '../../../src/langfuse/destination.js';
+import type { Destination } from '../../../src/langfuse/destination.js';
 import { openDestination } from '../../../src/langfuse/open-destination.js';
 import { LangfuseServer, langfuseAt, PUBLIC_KEY, SECRET_KEY } from '../../support/langfuse-server.js';
 import { expectEachSentOnce } from '../../support/sent-once.js';
@@ -9,11 +9,11 @@ import { send, someOutgoing } from '../../support/traces.js';
 const KEYS = { authorization: `Basic ${Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64')}` };
 
 let server: LangfuseServer;
-let destination: OpenDestination;
+let destination: Destination;
 
 beforeEach(async () => {
   server = await LangfuseServer.start();
-  destination = await open(server.url);
+  destination = open(server.url);
 });
 
 afterEach(async () => {
@@ -21,7 +21,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-function open(url: string): Promise<OpenDestination> {
+function open(url: string): Destination {
   return openDestination({ ...langfuseAt(url), transport: 'otlp' }, '');
 }
 
@@ -67,7 +67,7 @@ describe('a request is repeated', () => {
   test('but only a few times, if there is no server', async () => {
     const { url, port } = server;
     await server.stop();
-    const report = await send(await open(url), someOutgoing(1), soon());
+    const report = await send(open(url), someOutgoing(1), soon());
     expect(report).toEqual({ settled: 0, dropped: [], failure: `127.0.0.1:${port} cannot be reached: ECONNREFUSED` });
     server = await LangfuseServer.start();
   });
@@ -89,7 +89,7 @@ test.each<[string, (url: string) => DestinationConfig]>([
 ])('requests to %s are repeated', async (name, configure) => {
   server.isOlder = name === 'Langfuse by ingestion';
   server.misbehave = (_, number) => (number === 0 ? { status: 503, headers: { 'retry-after': '0' } } : undefined);
-  const other = await openDestination(configure(server.url), '');
+  const other = openDestination(configure(server.url), '');
   expect(await send(other, someOutgoing(1), soon())).toMatchObject({ settled: 1 });
   expect(server.requests.map(({ status }) => status)).toEqual([503, expect.any(Number)]);
   await other.close();

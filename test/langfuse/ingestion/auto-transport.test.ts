@@ -27,14 +27,14 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function open(stateFolder = folder, config: LangfuseConfig = langfuseAt(server.url)): Promise<Destination> {
-  const destination = await openDestination(config, stateFolder);
+function open(stateFolder = folder, config: LangfuseConfig = langfuseAt(server.url)): Destination {
+  const destination = openDestination(config, stateFolder);
   opened.push(destination);
   return destination;
 }
 
 const soon = () => ({ deadline: Date.now() + 10_000 });
-const send = async (count: number) => sendTo(await open(), someOutgoing(count), soon());
+const send = async (count: number) => sendTo(open(), someOutgoing(count), soon());
 const paths = () => server.requests.map(({ path }) => path.replace('/api/public/', ''));
 const names = () => server.observations.map(({ name }) => name);
 const all = (count: number) => ({ settled: count, dropped: [], failure: undefined });
@@ -71,7 +71,7 @@ describe('a server without an OTLP endpoint', () => {
   test('is remembered per project', async () => {
     await send(1);
     const other = { ...langfuseAt(server.url), publicKey: 'pk-lf-other' };
-    await sendTo(await open(folder, other), someOutgoing(1), soon());
+    await sendTo(open(folder, other), someOutgoing(1), soon());
     expect(new Set(paths().slice(2))).toEqual(new Set(['otel/v1/traces']));
   });
 
@@ -85,7 +85,7 @@ describe('a server without an OTLP endpoint', () => {
   });
 
   test('that had one when the run started fails, and the next run uses the ingestion API', async () => {
-    const destination = await open();
+    const destination = open();
     const encoded = () =>
       someOutgoing(1).flatMap(({ observation }) => (observation ? destination.encode(observation) : []));
     server.isOlder = false;
@@ -109,7 +109,7 @@ describe('a server without an OTLP endpoint', () => {
 
   test('is discovered by each run if the file cannot be written', async () => {
     writeFileSync(join(folder, 'file'), '');
-    const destination = await open(join(folder, 'file'));
+    const destination = open(join(folder, 'file'));
     expect(await sendTo(destination, someOutgoing(1), soon())).toEqual(all(1));
   });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LangfuseConfig } from '../../../src/config/settings.js';
-import type { OpenDestination } from '../../../src/langfuse/destination.js';
+import type { Destination } from '../../../src/langfuse/destination.js';
 import { openDestination } from '../../../src/langfuse/open-destination.js';
 import type { Observation } from '../../../src/observations/model.js';
 import type { IngestedEvent } from '../../support/ingestion-store.js';
@@ -12,7 +12,7 @@ import { outgoing, send as sendTo, someObservations, someOutgoing } from '../../
 
 let folder: string;
 let server: LangfuseServer;
-const opened: OpenDestination[] = [];
+const opened: Destination[] = [];
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-older-'));
@@ -26,15 +26,15 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function open(transport: LangfuseConfig['transport'] = 'auto'): Promise<OpenDestination> {
-  const destination = await openDestination({ ...langfuseAt(server.url), transport }, folder);
+function open(transport: LangfuseConfig['transport'] = 'auto'): Destination {
+  const destination = openDestination({ ...langfuseAt(server.url), transport }, folder);
   opened.push(destination);
   return destination;
 }
 
 const soon = () => ({ deadline: Date.now() + 10_000 });
 const send = async (count: number, transport?: LangfuseConfig['transport']) =>
-  sendTo(await open(transport), someOutgoing(count), soon());
+  sendTo(open(transport), someOutgoing(count), soon());
 const paths = () => server.requests.map(({ path }) => path.replace('/api/public/', ''));
 const names = () => server.observations.map(({ name }) => name);
 const spanOf = (turn: number) => (event: IngestedEvent) =>
@@ -56,7 +56,7 @@ describe('CC_LANGFUSE_TRANSPORT', () => {
 
   test('ingestion settles nothing with Langfuse 4, and the failure says what to do', async () => {
     server.isOlder = false;
-    const destination = await open('ingestion');
+    const destination = open('ingestion');
     const report = await sendTo(destination, someOutgoing(3), soon());
     const failure =
       'Langfuse refuses every event (400): since version 4 its ingestion API accepts no traces; unset CC_LANGFUSE_TRANSPORT to send them by OpenTelemetry';
@@ -151,7 +151,7 @@ describe('the answer to a batch is read event by event', () => {
 
   test('a server that hangs is given up at the deadline', async () => {
     server.misbehave = () => ({ delayMs: 5_000 });
-    const destination = await open();
+    const destination = open();
     expect((await sendTo(destination, someOutgoing(1), { deadline: Date.now() + 300 })).failure).toMatch(
       /no answer within [\d.]+ s$/,
     );
@@ -168,7 +168,7 @@ test('an observation that is too large on its own is cut until it is accepted', 
   const [root] = someObservations(1) as [Observation];
   const output = { role: 'assistant', content: 'x'.repeat(90_000) };
   server.misbehave = (request) => (Number(request.headers['content-length']) > 60_000 ? { status: 413 } : undefined);
-  const destination = await open();
+  const destination = open();
   const report = await sendTo(destination, [destination.encode({ ...root, output })], {
     deadline: Date.now() + 10_000,
   });

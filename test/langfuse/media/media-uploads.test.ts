@@ -20,7 +20,7 @@ let destination: Destination;
 
 beforeEach(async () => {
   server = await LangfuseServer.start();
-  destination = await openDestination(langfuseAt(server.url), '');
+  destination = openDestination(langfuseAt(server.url), '');
 });
 
 afterEach(async () => {
@@ -124,7 +124,7 @@ describe('an image', () => {
   test('that the server already has is not uploaded', async () => {
     await upload('a', picture('one'));
     await destination.close();
-    destination = await openDestination(langfuseAt(server.url), '');
+    destination = openDestination(langfuseAt(server.url), '');
     await upload('a', picture('one'));
     expect(stored()).toMatchObject([{ arrivals: 1 }]);
   });
@@ -276,7 +276,7 @@ describe('a file that cannot be uploaded is missing', () => {
 
   test('because there is no server; the reason names the host', async () => {
     await destination.close();
-    destination = await openDestination(langfuseAt('http://127.0.0.1:9'), '');
+    destination = openDestination(langfuseAt('http://127.0.0.1:9'), '');
     const one = picture('one');
     const failure = '127.0.0.1:9 cannot be reached: ECONNREFUSED';
     expect(await upload('a', one)).toEqual({ missing: missing(one), failure });

@@ -8,11 +8,9 @@ import { takeBudgetMessage } from './budget-message.js';
 import { takeNotice } from './credential-notice.js';
 import { readStdin } from './stdin.js';
 
-const STDIN_WAIT_MS = 5_000;
-
 /** Prints the one-time notice, then passes the payload to a detached worker, which has an environment of its own. */
 export async function detachHook(program: string, env: NodeJS.ProcessEnv, workerEnv: NodeJS.ProcessEnv): Promise<void> {
-  const payload = await readStdin(Date.now() + STDIN_WAIT_MS);
+  const payload = await readStdin();
   const fields = parseJson(payload);
   const sessionId = isRecord(fields) && typeof fields.session_id === 'string' ? fields.session_id : '';
   const event = isRecord(fields) ? HOOK_EVENTS[String(fields.hook_event_name)] : undefined;

@@ -9,7 +9,6 @@ import { Follower } from './follower.js';
 import { parsePayload } from './payload.js';
 import { readStdin } from './stdin.js';
 
-const STDIN_WAIT_MS = 5_000;
 /** How long to wait for another follower to end. One that goes on sees the new prompt in the file before it counts as idle. */
 const HANDOVER_MS = 5_000;
 
@@ -18,7 +17,7 @@ export async function follow(env: NodeJS.ProcessEnv): Promise<void> {
   const settings = await readSettings(env);
   const log = openLog(stateFolder(env), settings);
   try {
-    const text = await readStdin(Date.now() + STDIN_WAIT_MS);
+    const text = await readStdin();
     if (text !== '' && settings.live) await followSession(text, settings, env, log);
   } catch (error) {
     log.error((error as Error).message);

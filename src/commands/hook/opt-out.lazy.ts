@@ -5,12 +5,10 @@ import { parsePayload } from './payload.js';
 import { recordOptOut } from './record-run.js';
 import { readStdin } from './stdin.js';
 
-const STDIN_WAIT_MS = 5_000;
-
 /** Tracing is off in a session that was traced before, and killed: records that what follows belongs to no run. */
 export async function optOut(env: NodeJS.ProcessEnv, transcriptBytes?: number): Promise<void> {
   const folder = stateFolder(env);
-  const payload = parsePayload(await readStdin(Date.now() + STDIN_WAIT_MS));
+  const payload = parsePayload(await readStdin());
   if (!hasOpenRun(folder, payload.session_id)) return;
   await recordOptOut(payload, new StateStore(folder), transcriptBytes);
   markRunClosed(folder, payload.session_id);

@@ -1,7 +1,9 @@
 import { parseJson } from '../../shared/json.js';
 
+const USUAL_WAIT_MS = 5_000;
+
 /** Reads stdin to its end, or to the end of one JSON object, or until the deadline (ms since 1970). */
-export function readStdin(deadline: number): Promise<string> {
+export function readStdin(deadline = Date.now() + USUAL_WAIT_MS): Promise<string> {
   return new Promise((resolve, reject) => {
     const { stdin } = process;
     let text = '';

@@ -1,11 +1,11 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { memoize } from '../shared/memoize.js';
 import type { Checkpoint } from '../state/checkpoints.js';
 import type { Stop } from '../state/facts.js';
 import { readCopiedUsage } from '../transcript/agents/agent-files.js';
 import { type Line, parseLine } from '../transcript/file/line.js';
 import { findFirstTime, parseUnfinishedLine } from '../transcript/file/lines.js';
 import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
-import type { TokenCounts } from '../transcript/file/schema.js';
 import { UnknownCounts } from '../transcript/file/unknown.js';
 import { findAnswer } from '../transcript/turns/answer.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
@@ -82,11 +82,8 @@ class Reading {
       if (isHeld === undefined && uuid !== undefined) run.orphans.add(uuid);
       return isHeld;
     };
-    let copied: Map<string, TokenCounts> | undefined;
-    const findUsage = (messageId: string) => {
-      copied ??= readCopiedUsage(request.path);
-      return copied.get(messageId);
-    };
+    const readCopied = memoize(readCopiedUsage);
+    const findUsage = (messageId: string) => readCopied(request.path).get(messageId);
     const { sessionId } = request;
     this.#grouper = new TurnGrouper({ ...start, thread: 'main', sessionId, time, isHeldBy, findUsage });
     this.#stops = new AwaitedStops(run);

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { attempt } from '../shared/attempt.js';
+import { memoize } from '../shared/memoize.js';
 import type { Entry } from '../state/entry.js';
 import { coversBytes, findRun } from '../state/runs.js';
 import {
@@ -126,11 +127,6 @@ function findRelatives(firstKey: string, { request, context, writer }: RelatedRu
       const lines = attempt(() => listUserLines(path, lastLine).filter(isSent));
       return new Set(lines?.map(({ uuid }) => uuid) ?? [first]);
     };
-    let prompts: ReadonlySet<string> | undefined;
-    const readPrompts = () => {
-      prompts ??= readSent();
-      return prompts;
-    };
-    return [{ sessionId, prompts: readPrompts }];
+    return [{ sessionId, prompts: memoize(readSent) }];
   });
 }

@@ -1,3 +1,4 @@
+import { memoize } from '../../shared/memoize.js';
 import { hasToolResult, parseBlocks } from '../../transcript/file/content.js';
 import { type Line, parseLine } from '../../transcript/file/line.js';
 import { listAllLines, withReader } from '../../transcript/file/lines.js';
@@ -123,15 +124,12 @@ function matchEscape(char: string): string {
 const OTHER_UPPER_CASES: { readonly [char: string]: readonly string[] } = { i: ['\u0130'], k: ['\u212a'] };
 /** No character after this has a lower case. */
 const LAST_UPPER_CASE = 0x1ffff;
-let upperCases: Map<string, string[]> | undefined;
-
 function listUpperCases(char: string): readonly string[] {
   if (char < '\x80') return OTHER_UPPER_CASES[char] ?? [];
-  upperCases ??= readUpperCases();
-  return upperCases.get(char) ?? [];
+  return readUpperCases().get(char) ?? [];
 }
 
-function readUpperCases(): Map<string, string[]> {
+const readUpperCases = memoize(() => {
   // At the end of a word, Σ becomes ς.
   const found = new Map([['ς', ['Σ']]]);
   for (let code = 0x80; code <= LAST_UPPER_CASE; code += 1) {
@@ -140,7 +138,7 @@ function readUpperCases(): Map<string, string[]> {
     if (lower !== char) found.set(lower, [...(found.get(lower) ?? []), char]);
   }
   return found;
-}
+});
 
 export function listTexts(value: unknown): string[] {
   if (typeof value === 'string') return [value];

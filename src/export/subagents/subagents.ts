@@ -304,7 +304,7 @@ export class Subagents {
     const trace = deserializeTrace(entry, options);
     const description = meta.description ?? entry.description;
     const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground };
-    const sent = sentLinesOf(entry);
+    const sent = new SentLines({ ...entry, sentLine: entry.sentLine ?? entry.lastLine });
     const { children, root } = buildSubagent(agent, { trace, parentId }, options, sent.select({ growing }));
     const observations = [...children].map((observation) => ({ observation, settings: options }));
     for (const turn of thread.turns) this.strays.note(turn);
@@ -328,10 +328,6 @@ export function hasUnplacedAgents(
 ): boolean {
   const placement = new Placement(agents);
   return new AgentFiles(run).listOwn().some((file) => placement.find(file) === undefined);
-}
-
-function sentLinesOf({ lastLine, sentLine = lastLine, held }: AgentEntry): SentLines {
-  return new SentLines({ sentLine, held });
 }
 
 /** Whether the session that started an agent has sent what is in this file. */

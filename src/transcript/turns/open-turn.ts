@@ -4,7 +4,7 @@ import type { Position } from '../file/reader.js';
 import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
 import { NOTE_KINDS } from './note-kinds.js';
 import type { OpenPrompt } from './prompt.js';
-import type { OwnPoint, TurnSoFar } from './resume-point.js';
+import type { OwnPoint, SettledPart, TurnSoFar } from './resume-point.js';
 import { addFacts, addResponses, mayShowCompaction } from './session-facts.js';
 import type { ThreadContext } from './thread-context.js';
 import {
@@ -25,13 +25,6 @@ interface Before {
   readonly session: SessionFacts;
   readonly turnCount: number;
   readonly notes: readonly Note[];
-}
-
-/** What is final of a turn that goes on. */
-interface SettledTurn {
-  /** The turn with only these responses and notes. */
-  readonly turn: Turn;
-  readonly drop: () => OwnPoint;
 }
 
 /** Nobody waits longer than this for a request or a tool of a turn, if another turn has begun. */
@@ -247,7 +240,7 @@ export class OpenTurn {
    * What is final of the turn: all before the response that begins with this line. A response is once its calls have their
    * results and another one has begun, unless something may still be taken back, or be added to what was before.
    */
-  settledBefore({ location: { number: line, start: offset } }: ChainLine): SettledTurn | undefined {
+  settledBefore({ location: { number: line, start: offset } }: ChainLine): SettledPart<OwnPoint> | undefined {
     if (this.#content.responses.last?.firstLine !== line || this.#content.hasCopiedResponse) return undefined;
     if (this.#content.notes.openCompaction && mayShowCompaction(this.#thread.session)) return undefined;
     const responses = this.#content.responses.collectSettled();

@@ -39,11 +39,11 @@ export type SettledIds = Iterable<readonly [id: string, tool: string | null]>;
 export type OwnPoint = Omit<ResumePoint, 'uuids' | 'seen'>;
 
 /** What is final of a turn that goes on. */
-export interface SettledPart {
+export interface SettledPart<Point = ResumePoint> {
   /** The turn with only these responses and notes. */
   readonly turn: Turn;
   /** Forgets them, and returns how a later run can go on from there, once they are sent. */
-  readonly drop: () => ResumePoint;
+  readonly drop: () => Point;
 }
 
 /** A turn that goes on, as far as it has come. */

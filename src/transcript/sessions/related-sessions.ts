@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
+import { groupBy } from '../../shared/group-by.js';
 import { memoize } from '../../shared/memoize.js';
 import { isOlder } from '../../shared/version.js';
 import { readLines } from '../file/lines.js';
@@ -95,12 +96,9 @@ export class FirstPrompts {
   }
 }
 
-function readFirstPrompts(folder: string): Map<string, string[]> {
-  const found = new Map<string, string[]>();
-  for (const name of readdirSync(folder).filter((each) => each.endsWith('.jsonl') && !each.startsWith('agent-'))) {
-    const path = join(folder, name);
-    const uuid = attempt(() => findFirstPromptUuid(path));
-    if (uuid !== undefined) found.set(uuid, [...(found.get(uuid) ?? []), path]);
-  }
-  return found;
+/** The paths by the uuids of the first prompts, and those without one under `undefined`. */
+function readFirstPrompts(folder: string) {
+  const names = readdirSync(folder).filter((each) => each.endsWith('.jsonl') && !each.startsWith('agent-'));
+  const paths = names.map((name) => join(folder, name));
+  return groupBy(paths, (path) => attempt(() => findFirstPromptUuid(path)));
 }

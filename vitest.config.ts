@@ -19,7 +19,9 @@ const TEMPORARY = realpathSync.native(tmpdir());
 
 export default defineConfig({
   test: {
-    testTimeout: 30_000,
+    // Long enough for a machine that is busy with something else: only a test that hangs takes as long.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     env: { TMPDIR: TEMPORARY, TEMP: TEMPORARY, TMP: TEMPORARY },
     // Most of an end-to-end test's time is spent waiting for the processes that it starts.
     maxWorkers: availableParallelism() + 1,

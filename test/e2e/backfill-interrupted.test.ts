@@ -75,7 +75,7 @@ describe('a backfill that is interrupted', () => {
         }
       }
     }
-  }, 120_000);
+  });
 
   test('by Ctrl-C says what is done, exits with 130, and leaves nothing for hooks to continue', async () => {
     for (let n = 1; n <= 6; n += 1) writeNthSession(workplace.projects, n, { turns: 4 });

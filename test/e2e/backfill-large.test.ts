@@ -23,7 +23,7 @@ describe('a large backfill', () => {
     expect(Object.keys(workplace.state)).toHaveLength(400);
     expectEachSentOnce(workplace.server);
     expect((await workplace.backfill('--all')).stdout).toMatch(/^already there {2}400 sessions\n/);
-  }, 120_000);
+  });
 
   test('exports a session of 200 MB with a heap of 64 MB', async () => {
     const path = write(1, { turns: 600, resultChars: 20_000, requestChars: 145_000 });
@@ -32,5 +32,5 @@ describe('a large backfill', () => {
     const { exitCode, stderr, stdout } = await workplace.backfill('--all');
     expect({ exitCode, stderr: stderr.replaceAll(/^.*MB\/s.*\n/gm, '') }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toContain('sent: 600 turns, 1,800 generations, 1,200 tools');
-  }, 120_000);
+  });
 });

@@ -74,5 +74,5 @@ describe('backfill in a terminal', () => {
     });
     expect(twice.exitCode).toBe(130);
     expect(stripVTControlCharacters(twice.screen)).not.toContain('exported');
-  }, 20_000);
+  });
 });

@@ -173,7 +173,7 @@ describe('two backfills and sixteen hooks at the same time', () => {
     expect(workplace.server.roots).toHaveLength(80);
     expectEachSentOnce(workplace.server);
     expect(Object.values(workplace.state)).toMatchObject(Array(8).fill({ turnCount: 10, lastLine: 80 }));
-  }, 60_000);
+  });
 });
 
 describe('a fork without fork marks', () => {

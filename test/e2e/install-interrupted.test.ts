@@ -93,7 +93,7 @@ test('while the program is replaced again and again, every hook is silent, and e
   isDone = true;
   await replacing;
   expectEachSentOnce(newcomer.server);
-}, 60_000);
+});
 
 test('on a full disk install fails with one line, and the program in force stays (needs the right to mount)', async ({
   skip,

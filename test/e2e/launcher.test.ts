@@ -299,7 +299,7 @@ test('whenever the launcher is killed, no turn is lost or doubled once a later e
   expect(await launch('SessionEnd', { env: HEADLESS, node: process.execPath })).toEqual(SILENT);
   expect(turns().toSorted()).toEqual(Array.from({ length: 24 }, (_, n) => `Turn ${n + 1}`).toSorted());
   expectEachSentOnce(workplace.server);
-}, 60_000);
+});
 
 test('names with spaces, quotes, dollars and newlines are names', async () => {
   const folder = join(tools, `a $HOME \`id\` "b" 'c'\n\\d`);

@@ -275,7 +275,7 @@ describe('a turn that was left', () => {
     await expect.poll(() => hooks.findAlive().length, POLL).toBe(1);
     await expect.poll(hooks.waiting, POLL).toEqual([]);
     expect(hooks.turns()).toEqual(allTurns([SESSION, ...others], 1));
-  }, 60_000);
+  });
 
   // What /clear does that was queued during the turn: docs/claude-code.md.
   test('is sent with its answer if the session has ended before that was written', async () => {

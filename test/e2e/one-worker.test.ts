@@ -170,4 +170,4 @@ test('whenever launchers and workers are killed, the next event completes what t
   const ids = hooks.workplace.server.observations.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
   expect(hooks.waiting()).toEqual([]);
-}, 120_000);
+});

@@ -7,8 +7,6 @@ import { hasChromium, openBrowser, WITHOUT_CHROMIUM } from '../support/browser.j
 
 if (!hasChromium) console.warn(WITHOUT_CHROMIUM);
 
-/** A browser starts slowly while all cores are busy. */
-const BROWSER_MS = 60_000;
 const VIEW = fileURLToPath(new URL('../../preview-page/markdown-view.ts', import.meta.url));
 const STYLE = fileURLToPath(new URL('../../preview-page/page.css', import.meta.url));
 
@@ -52,7 +50,7 @@ describe.skipIf(!hasChromium)('the Markdown of the preview page (needs /usr/bin/
     page = await browser.newPage();
     await page.addScriptTag({ content: script.outputFiles[0]?.text ?? '' });
     await page.addStyleTag({ content: style.outputFiles[0]?.text ?? '' });
-  }, BROWSER_MS);
+  });
 
   afterAll(() => browser.close());
 

@@ -62,7 +62,7 @@ describe('all recordings', () => {
     const ids = all.filter((_, place) => place % 2 === 0).map(({ sessionId }) => sessionId);
     const { stderr, exitCode } = await run(['backfill', '--yes', '--quiet', '--include-open', ...ids], workplace.env);
     expect([exitCode, stderr]).toEqual([0, '']);
-  }, 60_000);
+  });
 
   test('are listed the same with the index as without it', async () => {
     const alone: string[] = [];
@@ -72,7 +72,7 @@ describe('all recordings', () => {
     }
     expect(alone[0]).toMatch(/"state": "exported"[\s\S]*"state": "not"|"state": "not"[\s\S]*"state": "exported"/);
     for (const _ of ['filled by others', 'filled']) expect(await listAll()).toEqual(alone);
-  }, 60_000);
+  });
 
   test('leave nothing in the index that was said', async () => {
     await listAll();
@@ -99,7 +99,7 @@ describe('all recordings', () => {
     expect(said.filter((text) => known.includes(text) || known.includes(JSON.stringify(text).slice(1, -1)))).toEqual(
       [],
     );
-  }, 60_000);
+  });
 });
 
 describe('a transcript is read again', () => {

@@ -35,7 +35,6 @@ describe('in the terminal', () => {
       await arrive(expected);
       expect(workplace.log).toEqual([]);
     },
-    30_000,
   );
 
   test('the worker goes on if the process group that started it is killed', async () => {

@@ -65,7 +65,7 @@ describe('a turn for which the time of one run is not enough', () => {
     expect(runs.at(-1)?.failure).toBeUndefined();
     expect(exporter.server.observations).toHaveLength(700 + 701 + 1);
     expectEachSentOnce(exporter.server);
-  }, 60_000);
+  });
 
   test('may be read for longer than half of it, since the next run would have to read it again, but no other turn', async () => {
     const path = write(2, 300);
@@ -133,7 +133,7 @@ describe('a turn of which the runs before have sent parts', () => {
     expect(new Set(starts.slice(1, -1)).size).toBeGreaterThan((starts.length - 2) / 2);
     expect(sortById(exporter.server.observations)).toEqual(await sentAtOnce(path));
     expectEachSentOnce(exporter.server);
-  }, 60_000);
+  });
 
   test('is written down in as few bytes with each acknowledgement as a short one', async () => {
     const sizes: number[] = [];
@@ -145,7 +145,7 @@ describe('a turn of which the runs before have sent parts', () => {
     }
     expect(sizes.length).toBeGreaterThan(5);
     expect(Math.max(...sizes)).toBeLessThan(2_000);
-  }, 60_000);
+  });
 
   test('is read again if nothing is known of where the last run came to, since it was killed, and sent once', async () => {
     const path = write(1, CALLS);
@@ -158,7 +158,7 @@ describe('a turn of which the runs before have sent parts', () => {
     expect((await exporter.export(path, {}, {}, IN_PARTS)).failure).toBeUndefined();
     expect(sortById(exporter.server.observations)).toEqual(await sentAtOnce(path));
     expectEachSentOnce(exporter.server);
-  }, 60_000);
+  });
 
   test('is not taken for sent up to there once everything is to be sent again, although that run is stopped at once', async () => {
     const path = write(1, CALLS);
@@ -167,7 +167,7 @@ describe('a turn of which the runs before have sent parts', () => {
     const stop = AbortSignal.abort();
     expect(await exporter.export(path, {}, {}, { ...IN_PARTS, force: true, stop })).toMatchObject({ isStopped: true });
     expect(existsSync(partsFile(path))).toBe(false);
-  }, 60_000);
+  });
 
   test('is read again if its lines were changed meanwhile', async () => {
     const path = write(1, CALLS);
@@ -180,7 +180,7 @@ describe('a turn of which the runs before have sent parts', () => {
     expect((await exporter.export(path, {}, {}, IN_PARTS)).failure).toBeUndefined();
     expect(exporter.server.observations).toHaveLength(CALLS + CALLS + 1 + 1);
     expectEachSentOnce(exporter.server);
-  }, 60_000);
+  });
 
   test('is not read again after it was sent whole, and the next turn is', async () => {
     const path = write(1, CALLS);
@@ -194,7 +194,7 @@ describe('a turn of which the runs before have sent parts', () => {
     expect(Math.min(...reads, text.length)).toBeGreaterThan(text.length * 0.8);
     expect(exporter.server.roots.map(({ name }) => name)).toEqual(['Turn 1', 'Turn 2']);
     expectEachSentOnce(exporter.server);
-  }, 60_000);
+  });
 
   test('has all of its agents, each once, although they follow the calls of several runs', async () => {
     const path = write(1, 300);
@@ -214,5 +214,5 @@ describe('a turn of which the runs before have sent parts', () => {
     // Each call has its generation and tool, and an agent with a generation; the last answer and the root are the turn's own.
     expect(exporter.server.observations).toHaveLength(300 * 4 + 1 + 1);
     expectEachSentOnce(exporter.server);
-  }, 60_000);
+  });
 });

@@ -25,24 +25,24 @@ test('hooks that are killed at random lose and duplicate nothing, even if the se
   expect(figures.workersKilled).toBeGreaterThan(0);
   expect(figures.faults).toBeGreaterThan(0);
   expect(figures.turns).toBeGreaterThan(0);
-}, 120_000);
+});
 
 test('turns that follow each other faster than their lines are written arrive once, before the session ends', async () => {
   const figures = await playQuickTurns(15, 20_261_119);
   expect(figures).toEqual({ sessions: 15, turns: expect.any(Number), missing: 0, sentAgain: 0 });
   expect(figures.turns).toBeGreaterThanOrEqual(30);
-}, 120_000);
+});
 
 test('a server that hangs holds up no turn for another one', async () => {
   const figures = await playHanging(4, 20_261_119);
   expect(figures).toEqual({ sessions: 4, turns: 24, heldUp: 0, missing: 0, sentAgain: 0 });
-}, 120_000);
+});
 
 test('hooks exit with 0 and print nothing if bytes of payloads and transcripts are changed at random', async () => {
   const figures = await fuzz(60, numbersFrom(20_261_118));
   expect(figures).toMatchObject({ runs: 60, exitsOtherThanZero: 0, bytesOnStdout: 0 });
   expect(figures.observations).toBeGreaterThan(60);
-}, 120_000);
+});
 
 test('fifty hooks at once, 40 of them for the same session, send each observation once', async () => {
   const workplace = await Workplace.open();
@@ -76,4 +76,4 @@ test('fifty hooks at once, 40 of them for the same session, send each observatio
   } finally {
     await workplace.close();
   }
-}, 120_000);
+});

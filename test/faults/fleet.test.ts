@@ -8,4 +8,4 @@ test('a fleet loses and doubles nothing over a day in which the server is down f
   expect(figures.refused).toBeGreaterThan(0);
   // Of the five homes with a turn in the outage, two had another one afterwards.
   expect(figures.waiting).toBe(3);
-}, 120_000);
+});

@@ -11,4 +11,4 @@ test('after random sequences of runs, each turn is where its own run would have 
 
 test('the same holds if the launcher starts the hooks, and its workers overlap', async () => {
   expect(await tryRuns(LAUNCHED, 20_261_118, true)).toBe(LAUNCHED);
-}, 120_000);
+});

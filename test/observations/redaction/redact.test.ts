@@ -197,7 +197,7 @@ test('a megabyte of any hostile text begins like its first tenth, redacted', () 
     (unit) => beginning(redact(repeatUnit(unit, chars))) !== beginning(redact(repeatUnit(unit, chars / 10))),
   );
   expect(differing.map((unit) => unit.slice(0, 20))).toEqual([]);
-}, 120_000);
+});
 
 describe('redaction of observations', () => {
   const secret = `ghp_${letters(36)}`;

@@ -576,9 +576,9 @@ describe('what is left of an agent that went on after /clear', () => {
     notify(NEW, 'a1');
     notify(OLD, 'b1');
     workplace.server.misbehave = () => ({ delayMs: 200 });
-    const hooks = await Promise.all([stop(NEW), stop(OLD)]);
-    // They do not wait for each other until their deadlines.
-    expect(Math.max(...hooks.map(({ ms }) => ms))).toBeLessThan(8_000);
+    // If they waited for each other until their deadlines, the test would time out.
+    workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '600000' };
+    await Promise.all([stop(NEW), stop(OLD)]);
     workplace.server.misbehave = () => undefined;
     chat(NEWER, 1);
     await stop(NEWER);

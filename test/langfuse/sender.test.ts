@@ -98,7 +98,8 @@ describe('the words of a server that refuses the keys', () => {
     const startedAt = Date.now();
     const report = await send(destination, someOutgoing(2), { deadline: startedAt + 4_000 });
     expect(report.failure).toBe(`the server refuses the keys (401); ${NEW_KEYS}`);
-    expect(Date.now() - startedAt).toBeLessThan(2_500);
+    // A quarter is one second.
+    expect(Date.now() - startedAt).toBeLessThan(3_900);
   });
 
   test('never contain what was said: they are those about a request without observations', async () => {

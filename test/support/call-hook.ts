@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { vi } from 'vitest';
 import { hook, type Worker } from '../../src/commands/hook/hook.lazy.js';
 import type { HookPayload } from '../../src/commands/hook/payload.js';
 import { dropForeignVariables } from '../../src/config/own-variables.lazy.js';
@@ -19,6 +20,16 @@ function callAlone(payload: object, env: NodeJS.ProcessEnv, worker?: Worker): Pr
   const all = withPluginOptions({ ...env, CLAUDE_CONFIG_DIR });
   const own = dropForeignVariables(all, [CLAUDE_PROJECT_DIR || process.cwd(), process.cwd()]);
   return withStdin(JSON.stringify(payload), () => hook(own, worker));
+}
+
+/** Calls a hook while time stands still: one that waits until some time has passed never ends. */
+export async function callInstantly(payload: object, env: NodeJS.ProcessEnv): Promise<void> {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  try {
+    await callHook(payload, env);
+  } finally {
+    vi.useRealTimers();
+  }
 }
 
 /** Calls a session's SessionStart as if its transcript had no line yet, whatever has been written of it since. */

@@ -25,7 +25,7 @@ import {
   turnLines,
   user,
 } from '../support/lines.js';
-import { Workplace } from '../support/program.js';
+import { POLL, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 import { sessionFile } from '../support/state-files.js';
 
@@ -124,7 +124,7 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     const ended = workplace.hook(payload({ last_assistant_message: 'answer 1' }));
     // The first file that it writes, before it looks for the transcript.
     await expect
-      .poll(() => existsSync(sessionFile(workplace.stateFolder, SESSION, 'open')), { interval: 1 })
+      .poll(() => existsSync(sessionFile(workplace.stateFolder, SESSION, 'open')), { ...POLL, interval: 1 })
       .toBe(true);
     write(turnLines(1));
     expect(await ended).toMatchObject(quietly);

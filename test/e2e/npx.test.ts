@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { findOwnHooks } from '../../src/config/claude-hooks.js';
 import { version } from '../../src/shared/version.js';
 import { SECRET_KEY } from '../support/langfuse-server.js';
@@ -11,9 +11,6 @@ import { execute, pack, Registry } from '../support/package.js';
 import { POLL } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 import { withSilentServer } from '../support/silent-server.js';
-
-// npm starts slowly on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 const NEWER = '99.0.0';
 const NEWEST = '99.1.0';
@@ -26,7 +23,7 @@ let cwd: string;
 beforeAll(() => {
   packages = mkdtempSync(join(tmpdir(), 'cc-langfuse-packages-'));
   tarballs = Object.fromEntries([version, NEWER, NEWEST].map((each) => [each, pack(packages, each)]));
-}, 60_000);
+});
 
 afterAll(() => rmSync(packages, { recursive: true }));
 
@@ -206,7 +203,8 @@ test('upgrade fails with one line and changes nothing if npm cannot be asked, or
         'cc-langfuse: npm has not answered for 9 s; nothing was changed; try again when its registry can be reached\n',
     });
   });
-  expect(performance.now() - startedAt).toBeLessThan(10_000);
+  // npm itself would try for minutes.
+  expect(performance.now() - startedAt).toBeLessThan(30_000);
   expect(await upgradeWith({ PATH: '/nowhere' })).toEqual({
     exitCode: 1,
     stdout: '',

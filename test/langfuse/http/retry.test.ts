@@ -3,6 +3,7 @@ import type { DestinationConfig } from '../../../src/config/settings.js';
 import type { Destination } from '../../../src/langfuse/destination.js';
 import { openDestination } from '../../../src/langfuse/open-destination.js';
 import { LangfuseServer, langfuseAt, PUBLIC_KEY, SECRET_KEY } from '../../support/langfuse-server.js';
+import { POLL } from '../../support/program.js';
 import { expectEachSentOnce } from '../../support/sent-once.js';
 import { send, someOutgoing } from '../../support/traces.js';
 
@@ -59,7 +60,8 @@ describe('a request is repeated', () => {
 
   test('but not after the deadline, if the server hangs', async () => {
     server.misbehave = () => ({ delayMs: 5_000 });
-    const report = await send(destination, someOutgoing(1), { deadline: Date.now() + 300 });
+    // With less than 200 ms it would not begin.
+    const report = await send(destination, someOutgoing(1), { deadline: Date.now() + 1_000 });
     expect(report.settled).toBe(0);
     expect(report.failure).toMatch(/^127\.0\.0\.1:\d+ cannot be reached: no answer within [\d.]+ s$/);
   });
@@ -98,7 +100,7 @@ test.each<[string, (url: string) => DestinationConfig]>([
 test('after one request was asked to wait, others wait too', async () => {
   server.misbehave = (_, number) => (number === 0 ? { status: 429, headers: { 'retry-after': '1' } } : undefined);
   const first = send(destination, someOutgoing(1), soon());
-  await vi.waitFor(() => expect(destination.pausedUntil).toBeGreaterThan(Date.now()));
+  await vi.waitUntil(() => destination.pausedUntil > 0, POLL);
   const { pausedUntil } = destination;
   await send(destination, someOutgoing(1), soon());
   expect(Date.now()).toBeGreaterThanOrEqual(pausedUntil);
@@ -109,7 +111,7 @@ test('a request that is stopped while it waits is given up', async () => {
   const stop = new AbortController();
   server.misbehave = () => ({ status: 503, headers: { 'retry-after': '5' } });
   const sending = send(destination, someOutgoing(1), { ...soon(), stop: stop.signal });
-  await vi.waitFor(() => expect(server.requests).toHaveLength(1));
+  await vi.waitUntil(() => server.requests.length > 0, POLL);
   stop.abort();
   expect(await sending).toEqual({ settled: 0, dropped: [], failure: 'stopped' });
   expect(server.requests).toHaveLength(1);

@@ -61,7 +61,7 @@ async function stop(n: number, env: Environment, session = SESSION): Promise<str
   const before = hooks.nodes.commands.length;
   const said = await launch('Stop', { prompt_id: `p${n}`, last_assistant_message: 'done' }, env, session);
   await expect.poll(() => hooks.nodes.commands.length, POLL).toBeGreaterThan(before);
-  await hooks.nodes.haveEnded();
+  await workplace.haveEnded();
   return said;
 }
 
@@ -202,7 +202,7 @@ describe('without live turns', () => {
     appendLines(pathOf(SESSION), turn(1), answer('m1', 6.1 * DOLLAR));
     await stop(1, env);
     expect(await launch(event, {}, { ...env, ...more })).toBe('');
-    await hooks.nodes.haveEnded();
+    await workplace.haveEnded();
     expect(await launch('SessionStart', { source: 'startup' }, env, sessionId(2))).toBe(OF_DAY);
   });
 });

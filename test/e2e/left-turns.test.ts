@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Places } from '../../src/transcript/file/place.js';
+import { kill } from '../support/home-processes.js';
 import type { Hanging } from '../support/langfuse-server.js';
 import { allTurns, HEADLESS, LaunchedHooks, sessionId, stopOf } from '../support/launched-hooks.js';
 import {
@@ -142,7 +143,7 @@ describe('a turn that was left', () => {
     for (const n of [2, 3]) await hooks.stop(n);
     await expectWaiting(3);
     await expect.poll(hooks.findAlive, POLL).toHaveLength(1);
-    for (const pid of hooks.findAlive()) hooks.nodes.kill(pid);
+    for (const pid of hooks.findAlive()) kill(pid);
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
     const { length: before } = hooks.workplace.server.requests;
     hanging.release();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { writeFolderSettings } from '../support/claude-session.js';
+import { kill } from '../support/home-processes.js';
 import { LangfuseServer } from '../support/langfuse-server.js';
 import { LaunchedHooks } from '../support/launched-hooks.js';
 import { appendLines, assistant, at, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
@@ -78,12 +79,12 @@ describe('a turn that is followed', () => {
     await expect.poll(shown, POLL).toEqual(['tool a']);
     // Killed before, it would not know that the server has acknowledged it.
     await expect.poll(() => workplace.state[SESSION]?.sentLine, POLL).toBe(3);
-    for (const pid of nodes.findAlive()) nodes.kill(pid);
+    for (const pid of nodes.findAlive()) kill(pid);
     await launch('UserPromptSubmit', { prompt: 'and this' });
     append(assistant('m2', [toolUse('b')], { timestamp: at(7) }), result('b', 8));
     await expect.poll(shown, POLL).toEqual(['generation m1', 'tool a', 'tool b']);
     await expect.poll(() => workplace.state[SESSION]?.sentLine, POLL).toBe(5);
-    for (const pid of nodes.findAlive()) nodes.kill(pid);
+    for (const pid of nodes.findAlive()) kill(pid);
     await end();
     await expect.poll(() => shown().length, POLL).toBe(6);
     expectEachSentOnce(workplace.server);
@@ -94,7 +95,7 @@ describe('a turn that is followed', () => {
     await launch('UserPromptSubmit');
     await launch('UserPromptSubmit');
     await expect.poll(() => nodes.commands, POLL).toEqual(['worker', 'follow', 'follow', 'follow']);
-    await expect.poll(() => nodes.findAlive().length, POLL).toBe(1);
+    await expect.poll(() => hooks.findAlive().length, POLL).toBe(1);
     append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
     await expect.poll(shown, POLL).toEqual(['tool a']);
   });
@@ -105,7 +106,7 @@ describe('a turn that is followed', () => {
     await expect.poll(shown, POLL).toEqual(['tool a']);
     append(assistant('m2', [toolUse('b')], { timestamp: at(7) }), result('b', 8));
     claude.kill('SIGKILL');
-    await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
+    await expect.poll(hooks.findAlive, POLL).toEqual([]);
     expect(shown()).toEqual(['generation m1', 'tool a', 'tool b']);
     expect(hooks.locks()).toEqual([]);
   });
@@ -119,7 +120,7 @@ describe('a turn that is followed', () => {
     // It has looked whether Claude Code is alive, and waits.
     await sleep(2_000);
     claude.kill('SIGKILL');
-    await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
+    await expect.poll(hooks.findAlive, POLL).toEqual([]);
   });
 
   test('is shown no further once it is muted', async () => {
@@ -129,7 +130,7 @@ describe('a turn that is followed', () => {
     await run(['mute', SESSION], workplace.env);
     append(assistant('m2', [toolUse('b')], { timestamp: at(7) }), result('b', 8));
     await end();
-    await expect.poll(() => nodes.findAlive().length, POLL).toBeLessThan(2);
+    await expect.poll(() => hooks.findAlive().length, POLL).toBeLessThan(2);
     // Longer than the follower waits.
     await sleep(3_000);
     expect(shown()).toEqual(['tool a']);
@@ -142,9 +143,9 @@ describe('a turn that is followed', () => {
     await expect.poll(shown, POLL).toEqual(['tool a']);
     appendLines(join(workplace.home, '.claude', 'settings.json'), { env: { TRACE_TO_LANGFUSE: 'false' } });
     append(assistant('m2', [toolUse('b')], { timestamp: at(7) }), result('b', 8));
-    await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
+    await expect.poll(hooks.findAlive, POLL).toEqual([]);
     await end(env);
-    await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
+    await expect.poll(hooks.findAlive, POLL).toEqual([]);
     await expect.poll(hooks.readRuns, POLL).toMatchObject([{ to: expect.anything() }]);
     // Nor when tracing is on again.
     rmSync(join(workplace.home, '.claude', 'settings.json'));
@@ -162,7 +163,7 @@ describe('a turn that is followed', () => {
       await begin({ ...settings, CLAUDE_PROJECT_DIR: project });
       append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
       await expect.poll(() => nodes.commands, POLL).toContain('follow');
-      await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
+      await expect.poll(hooks.findAlive, POLL).toEqual([]);
       expect(theirs.requests).toEqual([]);
     } finally {
       await theirs.stop();

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { kill } from '../support/home-processes.js';
 import { allTurns, HEADLESS, LaunchedHooks, sessionId, stopOf } from '../support/launched-hooks.js';
 import { appendLines, appendTurn, assistant, at, SESSION, user } from '../support/lines.js';
 import { POLL, run } from '../support/program.js';
@@ -157,10 +158,10 @@ test('whenever launchers and workers are killed, the next event completes what t
     });
     if (n % 2 === 0) await sleep((n * 7) % 60);
     // The one that has just started, which may leave its turn, or any other, which may be at work.
-    const alive = hooks.findAlive();
+    const alive = hooks.nodes.findAlive();
     const victim =
       n % 3 === 0 ? alive.at(-1) : n % 3 === 1 && hooks.countStarted('worker') > before ? alive[0] : undefined;
-    if (victim !== undefined && hooks.nodes.kill(victim)) killed.workers += 1;
+    if (victim !== undefined && kill(victim)) killed.workers += 1;
   }
   expect(killed.launchers).toBeGreaterThan(0);
   expect(killed.workers).toBeGreaterThan(5);

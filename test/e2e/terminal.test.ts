@@ -97,6 +97,8 @@ describe('a message to the user', () => {
   const messageTo = async (session: string) => {
     const { stdout, exitCode } = await workplace.hook(payload(session));
     expect(exitCode).toBe(0);
+    // Its worker asks the server, too, and writes down whether that takes the keys.
+    await workplace.haveEnded();
     return stdout === '' ? undefined : JSON.parse(stdout).systemMessage;
   };
 

@@ -51,7 +51,7 @@ async function playAtOnce(sessions: number, random: () => number): Promise<Playe
     while (working.roots.length < counts.working && Date.now() < until) await sleep(25);
     const heldUp = counts.working - working.roots.length;
     release();
-    await hooks.nodes.haveEnded();
+    await hooks.workplace.haveEnded();
     const sent = [hanging, working].flatMap((server) => server.roots.map((root) => server.timesSent(root)));
     const turns = counts.hanging + counts.working;
     return { turns, heldUp, missing: turns - sent.length, sentAgain: sent.filter((times) => times > 1).length };

@@ -3,6 +3,7 @@ import { hook } from '../../src/commands/hook/hook.lazy.js';
 import { optOut } from '../../src/commands/hook/opt-out.lazy.js';
 import { changeMute } from '../../src/commands/mute/change-mute.js';
 import { dropForeignVariables } from '../../src/config/own-variables.lazy.js';
+import { waitForProcesses } from '../support/home-processes.js';
 import type { Environment } from '../support/program.js';
 import type { StartedNodes } from '../support/started-nodes.js';
 import { sessionFile } from '../support/state-files.js';
@@ -27,12 +28,12 @@ export function callHere(stateFolder: string): CallHook {
 }
 
 /** Lets the launcher start them. Without tracing, it starts nothing unless the session was traced before. */
-export function callByLauncher(stateFolder: string, nodes: StartedNodes): CallHook {
+export function callByLauncher(stateFolder: string, home: string, nodes: StartedNodes): CallHook {
   return async (payload, env) => {
     if (env.TRACE_TO_LANGFUSE !== 'true' && !mayBeOpen(payload, stateFolder)) return;
     await nodes.launch(payload.hook_event_name, payload, env);
     // What follows a start or an end was written after it. Stops may overlap.
-    if (payload.hook_event_name.startsWith('Session')) await nodes.haveEnded();
+    if (payload.hook_event_name.startsWith('Session')) await waitForProcesses(home);
   };
 }
 

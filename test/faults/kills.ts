@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { kill } from '../support/home-processes.js';
 import type { Misbehaviour, StoredObservation } from '../support/langfuse-server.js';
 import { LAUNCHER, PROGRAM, Workplace } from '../support/program.js';
 import { recording, transcriptsOf } from '../support/recording.js';
@@ -93,12 +94,13 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
         // The oldest is at work, and the newest is about to leave its event to it.
         const alive = nodes.findAlive();
         const victim = random() < 0.5 ? alive[0] : alive.at(-1);
-        if (victim === undefined || random() < 0.5 || !nodes.kill(victim)) continue;
+        if (victim === undefined || random() < 0.5 || !kill(victim)) continue;
         sum.kills += 1;
         sum.workersKilled += 1;
       }
       workplace.server.misbehave = () => undefined;
-      await nodes.haveEnded();
+      // Those too that a killed launcher has started only just now.
+      await workplace.haveEnded();
       const { exitCode, stdout, ms } = await workplace.hook(payload);
       // It depends on what else the machine does at the moment.
       runMs = ms;
@@ -118,12 +120,10 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
       ).length;
       sum.resent += [...arrivals.values()].reduce((times, one) => times + one - 1, 0);
       if (describeTraces(observations) !== readFileSync(join(source.folder, 'expected.json'), 'utf8')) sum.lost += 1;
-      // A launcher that was killed may have started a worker only just now.
-      for (let n = 0; n < 200 && countLeft(workplace) > 0; n += 1) await sleep(10);
       sum.left += countLeft(workplace);
     } finally {
-      await nodes.remove();
       await workplace.close();
+      await nodes.remove();
     }
   }
   return sum;

@@ -42,10 +42,10 @@ async function playAtOnce(sessions: number, random: () => number): Promise<{ tur
   try {
     const ids = Array.from({ length: sessions }, (_, n) => sessionId(n));
     for (const id of ids) await launch(id, 'SessionStart', { source: 'startup' }, hooks);
-    await hooks.nodes.haveEnded();
+    await hooks.workplace.haveEnded();
     server.misbehave = () => ({ answerDelayMs: random() * LONGEST_ANSWER_MS });
     const turns = await Promise.all(ids.map((id) => playSession(id, random, hooks)));
-    await hooks.nodes.haveEnded();
+    await hooks.workplace.haveEnded();
     const sent = server.roots.map((root) => server.timesSent(root));
     return { turns: turns.reduce((total, each) => total + each), sent };
   } finally {

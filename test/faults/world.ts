@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { killProcesses, waitForProcesses } from '../support/home-processes.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { type Environment, letIdle, run } from '../support/program.js';
 import { removeFolder } from '../support/remove-folder.js';
@@ -41,7 +42,7 @@ export class World {
     this.#project = new Project(this.#home, given.project, given.isLinked);
     this.#nodes = given.areLaunched ? new StartedNodes() : undefined;
     const stateFolder = join(this.#home, '.claude', 'state');
-    this.#callHook = this.#nodes ? callByLauncher(stateFolder, this.#nodes) : callHere(stateFolder);
+    this.#callHook = this.#nodes ? callByLauncher(stateFolder, this.#home, this.#nodes) : callHere(stateFolder);
     this.#oracle = new TurnOracle(given.areProven);
     mkdirSync(this.#projects, { recursive: true });
   }
@@ -102,6 +103,7 @@ export class World {
 
   async close(): Promise<void> {
     for (const session of this.#sessions) for (const each of session.running) await each.kill();
+    if (this.#nodes) await killProcesses(this.#home);
     await this.#nodes?.remove();
     await Promise.all([this.#servers.A.stop(), this.#servers.B.stop()]);
     await removeFolder(this.#home);
@@ -343,7 +345,7 @@ export class World {
   }
 
   async #letWorkersEnd(): Promise<void> {
-    await this.#nodes?.haveEnded();
+    if (this.#nodes) await waitForProcesses(this.#home);
   }
 
   /** A session that goes on all the time, in the same folder. Its hooks recover what others have left. */

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { expect, test, vi } from 'vitest';
 import { isRecord, parseJson } from '../../src/shared/json.js';
+import { killProcesses } from '../support/home-processes.js';
 import { claudeProgram } from './claude-code.js';
 import { register } from './registration.js';
 import { bash, type Script, says, text } from './replies.js';
@@ -18,39 +19,6 @@ const WORK: Script = {
     says(text('The last step.'), bash('sleep 600')),
   ],
 };
-
-/** The processes whose environment has this home: Claude Code, and everything that it started. */
-function processesOf(home: string): number[] {
-  return readdirSync('/proc').flatMap((name) => {
-    try {
-      const isOurs =
-        /^\d+$/.test(name) && readFileSync(`/proc/${name}/environ`, 'latin1').split('\0').includes(`HOME=${home}`);
-      return isOurs ? [Number(name)] : [];
-    } catch {
-      return [];
-    }
-  });
-}
-
-/** Kills them all, those too that they start meanwhile. */
-async function killAllOf(home: string): Promise<void> {
-  await vi.waitUntil(
-    () => {
-      const processes = processesOf(home);
-      for (const pid of processes) kill(pid);
-      return processes.length === 0;
-    },
-    { timeout: TIMEOUT_MS, interval: 10 },
-  );
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It ended by itself.
-  }
-}
 
 interface Written {
   readonly id: string;
@@ -88,7 +56,7 @@ test.skipIf(process.platform !== 'linux')(
       const countCalls = () => traced.claude.api.served.filter(({ isAside }) => !isAside).length;
       await vi.waitUntil(() => countCalls() === CALLS && traced.claude.transcripts.length > 0, { timeout: TIMEOUT_MS });
       const killedAt = Date.now();
-      await killAllOf(home);
+      await killProcesses(home);
       await ended;
 
       const [path = ''] = traced.claude.transcripts;
@@ -103,7 +71,7 @@ test.skipIf(process.platform !== 'linux')(
       expect(observations.filter(({ parentId }) => parentId === undefined)).toEqual([]);
       expect(observations.filter((each) => traced.server.timesSent(each) > 1)).toEqual([]);
     } finally {
-      await killAllOf(home);
+      await killProcesses(home);
       await traced.close();
     }
   },

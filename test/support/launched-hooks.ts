@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { expect } from 'vitest';
+import { findProcesses } from './home-processes.js';
 import { appendTurn, SESSION } from './lines.js';
 import { type Environment, LAUNCHER, POLL, Workplace } from './program.js';
 import { startHook } from './start-hook.js';
@@ -30,8 +31,8 @@ export class LaunchedHooks {
   }
 
   async close(): Promise<void> {
-    await this.nodes.remove();
     await this.workplace.close();
+    await this.nodes.remove();
   }
 
   /** Resolves once Claude Code would go on, with what it sees of the hook: success, and no output. */
@@ -68,7 +69,8 @@ export class LaunchedHooks {
   readonly turns = (): string[] =>
     this.workplace.server.roots.map(({ trace, name }) => `${trace.sessionId} ${name}`).toSorted();
 
-  readonly findAlive = (): number[] => this.nodes.findAlive();
+  /** The launchers and workers that run. */
+  readonly findAlive = (): number[] => findProcesses(this.workplace.home);
 
   countStarted(command: string): number {
     return this.nodes.commands.filter((each) => each === command).length;

@@ -7,6 +7,7 @@ import { isStop } from '../../src/commands/hook/hook-event.js';
 import { HookPayload } from '../../src/commands/hook/payload.js';
 import type { Place } from '../../src/shared/place.js';
 import { startBefore } from './call-hook.js';
+import { killProcesses, waitForProcesses } from './home-processes.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 import { appendTurn, lastPromptId, SESSION } from './lines.js';
 import { removeFolder } from './remove-folder.js';
@@ -206,7 +207,13 @@ export class Workplace {
     }
   }
 
+  /** Waits until all that was started in the home has ended, workers in the background included. */
+  haveEnded(): Promise<void> {
+    return waitForProcesses(this.home);
+  }
+
   async close(): Promise<void> {
+    await killProcesses(this.home);
     await this.server.stop();
     await removeFolder(this.home);
   }

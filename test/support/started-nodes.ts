@@ -32,11 +32,6 @@ export class StartedNodes {
     while (this.commands.length === before) await sleep(5);
   }
 
-  /** Waits until all of them have ended. */
-  async haveEnded(): Promise<void> {
-    while (this.findAlive().length > 0) await sleep(10);
-  }
-
   /** What each was started as, `worker` or `hook`, in the order in which they were. */
   get commands(): string[] {
     return this.#read().map(({ command }) => command);
@@ -54,18 +49,8 @@ export class StartedNodes {
     return this.#read().flatMap(({ pid }) => (isAlive(pid) ? [pid] : []));
   }
 
-  /** Returns false if it has just ended. */
-  kill(pid: number): boolean {
-    try {
-      return process.kill(pid, 'SIGKILL');
-    } catch {
-      return false;
-    }
-  }
-
-  async remove(): Promise<void> {
-    for (const pid of this.findAlive()) this.kill(pid);
-    await removeFolder(this.#folder);
+  remove(): Promise<void> {
+    return removeFolder(this.#folder);
   }
 
   #read(): { command: string; pid: number }[] {

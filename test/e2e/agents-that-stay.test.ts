@@ -208,7 +208,7 @@ describe('a side question in a process that is not traced stays, although a late
     await stop();
     await leave();
     await hook('SessionStart', { source: 'resume', env: OFF });
-    workplace.server.misbehave = () => undefined;
+    workplace.repairServer();
     agentSays('aside_question-1', 'aside said', { from: now(5_000), to: now(5_001) });
     await recover();
     expect(everything()).toContain('answer 1');

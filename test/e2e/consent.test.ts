@@ -155,7 +155,7 @@ describe('what ran with tracing off stays, although the session is resumed with 
     await hook('SessionStart', { source: 'resume' });
     workplace.server.misbehave = () => ({ status: 503 });
     await hook('SessionEnd', { reason: 'other' });
-    workplace.server.misbehave = () => undefined;
+    workplace.repairServer();
     await recover();
     expect(words()).toEqual(['question 90']);
   });
@@ -440,7 +440,7 @@ describe('a Stop whose turn nobody has sent when its session ends', () => {
     say(2);
     await stop(2);
     await hook('SessionEnd');
-    workplace.server.misbehave = () => undefined;
+    workplace.repairServer();
     appendLines(
       path(),
       user('<teammate-message>done</teammate-message>', { uuid: 'u3', promptId: 'p2', timestamp: at(30) }),
@@ -768,7 +768,7 @@ describe('a turn that was not sent although a later one was', () => {
     say(1);
     await stop(1, { cwd: one });
     await hook('SessionEnd', { cwd: one });
-    workplace.server.misbehave = () => undefined;
+    workplace.repairServer();
     writeFileSync(settings, JSON.stringify({ env: { CC_LANGFUSE_EXCLUDE: one } }));
     await hook('SessionStart', { source: 'resume', cwd: two });
     say(2);

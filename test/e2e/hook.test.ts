@@ -409,7 +409,7 @@ test('SessionEnd stops waiting early for a server that hangs if the Stop before 
   workplace.server.misbehave = () => ({ delayMs: 15_000 });
   await workplace.hook(payload({ hook_event_name: 'SessionEnd' }));
   expect(workplace.server.requests).toHaveLength(answered);
-  workplace.server.misbehave = () => undefined;
+  workplace.repairServer();
   await workplace.hook(payload({ hook_event_name: 'SessionEnd' }));
   expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
 });

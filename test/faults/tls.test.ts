@@ -35,6 +35,7 @@ test('the hook sends nothing to a server whose certificate Node does not trust, 
     expect(await workplace.hook(payload)).toMatchObject({ exitCode: 0, stdout: '' });
     expect(seen).toEqual([]);
     expect(workplace.log).toMatchObject([{ msg: `127.0.0.1:${port} cannot be reached: DEPTH_ZERO_SELF_SIGNED_CERT` }]);
+    workplace.repairServer();
     workplace.env = { ...workplace.env, NODE_EXTRA_CA_CERTS: cert };
     expect(await workplace.hook(payload)).toMatchObject({ exitCode: 0, stdout: '' });
     expect(seen).toEqual([expect.stringMatching(/^Basic /)]);
@@ -72,6 +73,7 @@ test('the hook trusts the authorities of the system, as Claude Code does, unless
     await workplace.hook(payload);
     expect(requests).toBe(0);
     expect(workplace.log).toMatchObject([{ msg: `127.0.0.1:${port} cannot be reached: DEPTH_ZERO_SELF_SIGNED_CERT` }]);
+    workplace.repairServer();
     workplace.env = env;
     await workplace.hook(payload);
     expect(workplace.state[SESSION]).not.toHaveProperty('pending');

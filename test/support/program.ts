@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isStop } from '../../src/commands/hook/hook-event.js';
 import { HookPayload } from '../../src/commands/hook/payload.js';
 import type { Place } from '../../src/shared/place.js';
+import { serversFolder } from '../../src/state/servers.js';
 import { startBefore } from './call-hook.js';
 import { killProcesses, waitForProcesses } from './home-processes.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
@@ -174,6 +175,18 @@ export class Workplace {
 
   letIdle(path = this.projects): void {
     letIdle(path);
+  }
+
+  /** Lets the server work again, and the minutes pass in which runs in front expect that it does not, and give up after 1.5 s. */
+  repairServer(): void {
+    this.server.misbehave = () => undefined;
+    const folder = serversFolder(this.stateFolder);
+    const names = existsSync(folder) ? readdirSync(folder) : [];
+    for (const name of names.filter((each) => each.endsWith('.json'))) {
+      const path = join(folder, name);
+      const { outage, ...known } = JSON.parse(readFileSync(path, 'utf8'));
+      if (outage) writeFileSync(path, JSON.stringify({ ...known, outage: { ...outage, until: Date.now() - 1 } }));
+    }
   }
 
   get stateFolder(): string {

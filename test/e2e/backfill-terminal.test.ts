@@ -20,6 +20,7 @@ beforeEach(async () => {
 afterEach(() => workplace.close());
 
 const QUESTION = 'Send? [y/N]';
+const CTRL_C = '\u0003';
 const inTerminal = (args: readonly string[], typed: Typed = {}) => runInTerminal(args, workplace, typed);
 
 describe('backfill in a terminal', () => {
@@ -42,7 +43,7 @@ describe('backfill in a terminal', () => {
   test('exports nothing after any other answer', async () => {
     const { exitCode } = await inTerminal(['backfill'], { [QUESTION]: '\r' });
     expect(exitCode).toBe(0);
-    const stopped = await inTerminal(['backfill'], { [QUESTION]: '\u0003' });
+    const stopped = await inTerminal(['backfill'], { [QUESTION]: CTRL_C });
     expect(stopped.exitCode).toBe(130);
     expect(stopped.screen).toContain('stopped; nothing was done');
     expect(workplace.server.requests.filter(({ spans }) => spans > 0)).toEqual([]);
@@ -63,16 +64,35 @@ describe('backfill in a terminal', () => {
     expect(screen).toContain('\u001b[?25h');
   });
 
-  test('ends after the requests under way at the first Ctrl-C, and at once at the second', async () => {
-    workplace.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { delayMs: 1_500 });
-    const once = await inTerminal(['backfill', '--all', '--yes', '--concurrency', '1'], { '/3 sessions': '\u0003' });
-    expect(once.exitCode).toBe(130);
-    expect(stripVTControlCharacters(once.screen)).toMatch(/exported +1 session\r\n/);
-    const twice = await inTerminal(['backfill', '--all', '--yes'], {
-      '/3 sessions': '\u0003',
-      'press Ctrl-C again': '\u0003',
+  /** Presses Ctrl-C once a request is under way, and then what is to be typed. Returns what the backfill shows. */
+  async function interrupt(then: (answerRequests: () => void) => string) {
+    let arrive = () => {};
+    let answerRequests = () => {};
+    const hasArrived = new Promise<void>((resolve) => {
+      arrive = resolve;
     });
-    expect(twice.exitCode).toBe(130);
-    expect(stripVTControlCharacters(twice.screen)).not.toContain('exported');
+    const after = new Promise<void>((resolve) => {
+      answerRequests = resolve;
+    });
+    workplace.server.misbehave = (_, __, spans) => {
+      if (spans.length === 0) return undefined;
+      arrive();
+      return { after };
+    };
+    const { exitCode, screen } = await inTerminal(['backfill', '--all', '--yes', '--concurrency', '1'], {
+      '/3 sessions': () => hasArrived.then(() => CTRL_C),
+      'press Ctrl-C again': () => then(answerRequests),
+    });
+    return { exitCode, words: stripVTControlCharacters(screen) };
+  }
+
+  test('ends after the requests under way at the first Ctrl-C, and at once at the second', async () => {
+    const once = await interrupt((answerRequests) => {
+      answerRequests();
+      return '';
+    });
+    expect(once).toEqual({ exitCode: 130, words: expect.stringMatching(/exported +1 session\r\n/) });
+    const twice = await interrupt(() => CTRL_C);
+    expect(twice).toEqual({ exitCode: 130, words: expect.not.stringContaining('exported') });
   });
 });

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { type Environment, PROGRAM } from './program.js';
 
-/** What to type, each once, as soon as a text is on the screen. */
-export type Typed = { readonly [shown: string]: string };
+/** What to type, each once, as soon as a text is on the screen, or when something else has happened after that. */
+export type Typed = { readonly [shown: string]: string | (() => string | Promise<string>) };
 
 interface Home {
   readonly env: Environment;
@@ -24,7 +24,7 @@ export function runInTerminal(args: readonly string[], { env, home }: Home, type
       for (const [shown, keys] of notTyped) {
         if (!screen.includes(shown)) continue;
         notTyped.delete(shown);
-        terminal.stdin.write(keys);
+        void Promise.resolve(typeof keys === 'string' ? keys : keys()).then((each) => terminal.stdin.write(each));
       }
     });
     terminal.on('close', (exitCode) => resolve({ exitCode, screen }));

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { writeFolderSettings } from '../support/claude-session.js';
 import { LaunchedHooks, sessionId } from '../support/launched-hooks.js';
 import { appendLines, assistant, SESSION, toolResult, toolUse, user } from '../support/lines.js';
+import { atNoonZone, NOON_ZONE } from '../support/noon.js';
 import { type Environment, LAUNCHER, POLL, type Workplace } from '../support/program.js';
 import { startHook } from '../support/start-hook.js';
 
@@ -17,7 +18,7 @@ beforeEach(async () => {
   hooks = await LaunchedHooks.open();
   ({ workplace } = hooks);
   claude = spawn('sleep', ['600']);
-  workplace.env = { ...workplace.env, TZ: 'UTC', CLAUDE_PID: `${claude.pid}` };
+  workplace.env = { ...workplace.env, TZ: NOON_ZONE, CLAUDE_PID: `${claude.pid}` };
 });
 
 afterEach(async () => {
@@ -26,8 +27,9 @@ afterEach(async () => {
 });
 
 const NOW = new Date().toISOString();
-const DAY = NOW.slice(0, '2026-11-20'.length);
-const MINUTE = NOW.slice('2026-11-20T'.length, '2026-11-20T12:00'.length);
+const SHOWN = atNoonZone(NOW);
+const DAY = SHOWN.slice(0, '2026-11-20'.length);
+const MINUTE = SHOWN.slice('2026-11-20T'.length, '2026-11-20T12:00'.length);
 /** Opus 5 costs 25 dollars for a million tokens of output. */
 const DOLLAR = 40_000;
 

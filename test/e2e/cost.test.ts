@@ -20,6 +20,7 @@ import { fieldsOfJson } from '../support/cost-docs.js';
 import { sessionIdOf } from '../support/generated.js';
 import { assistant, jsonLines, user } from '../support/lines.js';
 import type { StoredModel } from '../support/model-store.js';
+import { NOON_ZONE } from '../support/noon.js';
 import { PROGRAM, run, Workplace } from '../support/program.js';
 import { recording, recordings } from '../support/recording.js';
 import { runInTerminal } from '../support/terminal.js';
@@ -539,7 +540,7 @@ test('with a subscription the dollars are API value', async () => {
   expect((await json()).subscription).toBe(true);
   expect((await cost('--top')).stdout).toMatch(/\n\nyou are logged in with a subscription, .*\n$/);
   write(2, ...response(2, new Date().toISOString()));
-  expect((await run(['status'], { HOME: workplace.home })).stdout).toMatch(
+  expect((await run(['status'], { HOME: workplace.home, TZ: NOON_ZONE })).stdout).toMatch(
     /^API value +today: ≈ \$0\.0067, list price$/m,
   );
 });

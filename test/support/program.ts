@@ -19,7 +19,7 @@ export const PROGRAM = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.u
 export const LAUNCHER = fileURLToPath(new URL('../../dist/hook.sh', import.meta.url));
 
 /** How to wait for what a worker does in the background. */
-export const POLL = { timeout: 20_000, interval: 25 };
+export const POLL = { timeout: 60_000, interval: 25 };
 
 export interface Ended {
   readonly exitCode: number | null;

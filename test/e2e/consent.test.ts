@@ -12,11 +12,12 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { nameProcess } from '../../src/state/lock.js';
 import { LangfuseServer } from '../support/langfuse-server.js';
 import { appendLines, appendTurn, assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
 import { type Environment, type HookEvent, POLL, run, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
-import { listLocks } from '../support/state-files.js';
+import { listLocks, sessionFile } from '../support/state-files.js';
 
 // What was to stay stays: a turn leaves only if its prompt was given in a run that a hook has recorded, or if its own Stop names it.
 
@@ -426,11 +427,17 @@ describe('a Stop whose turn nobody has sent when its session ends', () => {
   });
 
   test('claims its turn, although the prompt was written after the end', async () => {
-    const stopped = stop(2);
-    await expect.poll(() => listLocks(workplace.stateFolder), POLL).toHaveLength(1);
-    const ended = hook('SessionEnd');
+    const { destination } = workplace.state[SESSION] ?? {};
+    const lock = sessionFile(workplace.stateFolder, SESSION, `${destination}.lock`);
+    writeFileSync(lock, nameProcess(process.pid));
+    const env = { CC_LANGFUSE_TIMEOUT: '60000' };
+    const stopped = stop(2, { env });
+    await expect.poll(() => workplace.state[SESSION]?.stops?.at(-1)?.promptId, POLL).toBe('p2');
+    const ended = hook('SessionEnd', { env });
     await expect.poll(() => workplace.readRuns()?.[0]?.to, POLL).toBeDefined();
     say(2);
+    // Both have been waiting for it.
+    rmSync(lock);
     await Promise.all([stopped, ended]);
     expect(words()).toEqual(['question 1', 'question 2']);
   });

@@ -8,7 +8,7 @@ import { proveRequests } from './request-proof.js';
 import { PICTURES, type Run, SCENARIOS, type Scenario, WHOLE_REQUESTS } from './scenarios.js';
 import { TracedHome } from './traced-home.js';
 
-const ANSWER_TIMEOUT_MS = 20_000;
+const ANSWER_TIMEOUT_MS = 60_000;
 
 describe('Langfuse receives everything from claude -p', () => {
   for (const scenario of SCENARIOS) {

@@ -46,7 +46,6 @@ function finalOf(path: string): { calls: Written[]; responses: Written[] } {
 
 test.skipIf(process.platform !== 'linux')(
   'of a turn that is killed with everything that it started, Langfuse has all but the last seconds',
-  { timeout: TIMEOUT_MS },
   async () => {
     const traced = await TracedHome.open(WORK, {}, (home, server) => register(home, server, ['--live']));
     const { home, work: cwd, env } = traced.claude;

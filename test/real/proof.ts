@@ -29,10 +29,25 @@ export type Task = Pick<TestContext['task'], 'meta'>;
 /** How long after the user Langfuse may get an answer, on a quiet machine. */
 const LATEST_MS = 1_000;
 
-/** Estimates how many times slower the machine is than a quiet one. */
-function slowdown(): number {
+/** Of a moment before the first test. */
+const BEFORE = { load: readLoad(), at: Date.now() };
+const MINUTE_MS = 60_000;
+/** How often the system computes its load. */
+const COMPUTED_EVERY_MS = 5_000;
+
+/** The average of a minute: what came before the last minute counts, too, and less the longer ago it was. */
+function readLoad(): number {
   const [lastMinute = 0] = loadavg();
-  return Math.max(1, lastMinute / availableParallelism());
+  return lastMinute;
+}
+
+/** Estimates how many times slower the machine is than a quiet one, by its load since then. At first that of before hides it. */
+function slowdown(): number {
+  const load = readLoad();
+  const sharedMs = Math.max(Date.now() - BEFORE.at, COMPUTED_EVERY_MS);
+  const before = Math.exp(-sharedMs / MINUTE_MS);
+  const since = (load - BEFORE.load * before) / (1 - before);
+  return Math.max(1, load / availableParallelism(), since / availableParallelism());
 }
 
 /** Proves that everything that was answered until a moment was in Langfuse soon after it. */

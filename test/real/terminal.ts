@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import type { ClaudeHome } from './claude-home.js';
 
 const POLL_MS = 15;
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 /** Claude Code takes keys that follow too fast, Enter included, for pasted text. */
 const BEFORE_ENTER_MS = 60;
 /** Claude Code may still redraw the screen some 100 ms after its prompt appears. */

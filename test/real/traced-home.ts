@@ -7,7 +7,7 @@ import { register } from './registration.js';
 import type { Script } from './replies.js';
 import { readTranscripts, sum, type Tokens } from './transcripts.js';
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 30_000;
 /** After so long without a request, nothing more is expected. */
 const QUIET_MS = 500;
 

@@ -6,7 +6,6 @@ import { play } from './typed-scenario.js';
 const EVERY_MINUTE = { cron: '* * * * *', prompt: 'Water the plants', recurring: true };
 /** A recurring prompt comes up to half its period late: one for each minute after 90 s at most. */
 const FIRES_WITHIN_MS = 100_000;
-const TIMEOUT_MS = 180_000;
 
 const TALK: Script = {
   'Say hello': [says(text('Hello there.'))],
@@ -33,7 +32,7 @@ const TALK: Script = {
 };
 
 describe.skipIf(!hasTmux())('Langfuse receives what happens unattended (needs tmux)', { concurrent: true }, () => {
-  test('a prompt that /loop schedules', { timeout: TIMEOUT_MS }, (context) =>
+  test('a prompt that /loop schedules', (context) =>
     play(context, TALK, {
       typed: async ({ terminal, reads }) => {
         await terminal.type('/loop 1m Remind me');
@@ -58,8 +57,7 @@ describe.skipIf(!hasTmux())('Langfuse receives what happens unattended (needs tm
         '  Turn 3, completed',
         '    generation "Hello there."',
       ],
-    }),
-  );
+    }));
 
   test('two terminals with one session', (context) =>
     play(context, TALK, {

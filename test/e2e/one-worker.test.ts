@@ -152,7 +152,8 @@ test('whenever launchers and workers are killed, the next event completes what t
     await hooks.stop(n, {
       onStart: async (launcher) => {
         if (n % 4 !== 0) return;
-        await sleep(n / 5);
+        // On a busy machine, each later moment may come when the launcher has ended.
+        if (n > 4) await sleep(n / 5);
         if (launcher.kill('SIGKILL')) killed.launchers += 1;
       },
     });

@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { HOOK_EVENTS, STATE_PLACES, WAITS } from '../../src/config/platform.js';
-import { type Environment, LAUNCHER, POLL } from '../support/program.js';
+import { waitForProcesses } from '../support/home-processes.js';
+import { type Environment, LAUNCHER } from '../support/program.js';
 import { removeFolder } from '../support/remove-folder.js';
 import { startHook } from '../support/start-hook.js';
 
@@ -51,7 +51,8 @@ cat > /dev/null
 `;
   writeFileSync(node, script, { mode: 0o755 });
   expected.set(`${expected.size} ${event} ${JSON.stringify(env)}`, wanted);
-  const all = { PATH: process.env.PATH, HOME: own, CLAUDE_CODE_SESSION_ID: SESSION, ...env };
+  // Whatever it starts has the folder in its environment, also if its home is another one.
+  const all = { PATH: process.env.PATH, HOME: own, OF_LAUNCH: own, CLAUDE_CODE_SESSION_ID: SESSION, ...env };
   const payload = { session_id: SESSION, transcript_path: join(own, 'none.jsonl'), hook_event_name: event };
   let launcher = 0;
   const remember = ({ pid = 0 }: { pid?: number | undefined }) => {
@@ -78,9 +79,7 @@ function describeStarted(n: number): string {
 
 async function compare(): Promise<void> {
   const started = () => Object.fromEntries([...expected.keys()].map((name, n) => [name, describeStarted(n)]));
-  await expect.poll(started, POLL).toEqual(Object.fromEntries(expected));
-  // What should not be started might have been late.
-  await sleep(300);
+  for (let n = 0; n < expected.size; n += 1) await waitForProcesses(join(folder, `${n}`));
   expect(started()).toEqual(Object.fromEntries(expected));
 }
 

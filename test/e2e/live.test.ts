@@ -209,6 +209,7 @@ test.each([
   ['tracing is off', { TRACE_TO_LANGFUSE: 'false' }],
 ])('nothing is started for a prompt if %s', async (_, env) => {
   expect(await launch('UserPromptSubmit', {}, env)).toEqual({ exitCode: 0, output: '' });
+  await workplace.haveEnded();
   expect(nodes.commands).toEqual([]);
 });
 

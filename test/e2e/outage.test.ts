@@ -194,8 +194,10 @@ describe('in the terminal', () => {
     // Its worker may still write down that the server was down.
     await workplace.haveEnded();
     change({ since: Date.now() - 86_500_000 });
-    expect(await messageAfterTurn(THIRD)).toContain('cannot be reached: ECONNRESET. Nothing is exported');
-    workplace.server.misbehave = () => undefined;
+    // A busy machine may not see in 1.5 s that the connection breaks.
+    const reason = /cannot be reached: (?:ECONNRESET|no answer within [\d.]+ s)\. Nothing is exported/;
+    expect(await messageAfterTurn(THIRD)).toMatch(reason);
+    workplace.repairServer();
     expect(await messageAfterTurn('44444444-4444-4444-8444-444444444444')).toBeUndefined();
   });
 });

@@ -30,7 +30,8 @@ type Source = (typeof SETS)[number];
 const OUTLIVING = ['q-branchbg', 'q-clearbg'];
 const RUNS = Number(process.env.CONSERVATION_RUNS ?? 120);
 const TIMEOUT = 1_000 * RUNS;
-const SEED = process.env.CONSERVATION_SEED === undefined ? {} : { seed: Number(process.env.CONSERVATION_SEED) };
+/** The same cases each time, so that a failure is one of the change. Another seed looks for new ones. */
+const seed = Number(process.env.CONSERVATION_SEED ?? 1);
 
 /** What happens to the lines of a file, at places that are given in parts of its length. */
 const change = fc.record({
@@ -293,7 +294,7 @@ describe('each response, each call and all tokens of the files are sent by a bac
           expectAllSent(home, home.files.size === 1);
         });
       });
-      await fc.assert(property, { numRuns: RUNS, ...SEED });
+      await fc.assert(property, { numRuns: RUNS, seed });
     },
     TIMEOUT,
   );
@@ -317,7 +318,7 @@ describe('each response, each call and all tokens of the files are sent by hooks
           expectAllSent(home, false);
         });
       });
-      await fc.assert(property, { numRuns: RUNS, ...SEED });
+      await fc.assert(property, { numRuns: RUNS, seed });
     },
     TIMEOUT,
   );

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { tryRuns } from './runs.js';
 
-const SEQUENCES = 300;
+const SEQUENCES = 150;
 /** Each of them starts some fifty processes. */
 const LAUNCHED = 4;
 

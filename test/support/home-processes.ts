@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { attempt } from '../../src/shared/attempt.js';
 
 const POLL_MS = 10;
+const LONGEST_POLL_MS = 100;
 
 /**
  * The processes that have a home in their environment, the oldest first: all that was started in it, and what that has started,
@@ -38,9 +39,10 @@ function belongsTo(home: string, pid: number): boolean | undefined {
   return environment?.split('\0').some((variable) => variable.endsWith(`=${home}`)) ?? false;
 }
 
-/** Waits until no process of a home runs. */
+/** Waits until no process of a home runs. Each look takes the time of others, so a long wait has few. */
 export async function waitForProcesses(home: string): Promise<void> {
-  while (findProcesses(home).length > 0) await sleep(POLL_MS);
+  for (let pause = POLL_MS; findProcesses(home).length > 0; pause = Math.min(2 * pause, LONGEST_POLL_MS))
+    await sleep(pause);
 }
 
 /** Kills all processes of a home, those too that they start meanwhile. */

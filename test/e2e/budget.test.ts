@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { writeFolderSettings } from '../support/claude-session.js';
@@ -39,6 +39,8 @@ const answer = (id: string, outputTokens: number, content: unknown = 'done', mod
   ...assistant(id, content, { timestamp: NOW, uuid: id }),
   message: { role: 'assistant', model, id, content, usage: { input_tokens: 0, output_tokens: outputTokens } },
 });
+const LATER = new Date(Date.parse(NOW) + 60_000).toISOString();
+const NEXT_TURN = [turn(2), answer('m2', 9 * DOLLAR)].map((line) => ({ ...line, timestamp: LATER }));
 
 /** Starts a hook as Claude Code does, and returns what it says in the terminal. */
 async function launch(event: string, more: object = {}, env: Environment = {}, session = SESSION): Promise<string> {
@@ -92,9 +94,7 @@ describe('without live turns', () => {
   test('the turn that a Stop names is counted, although the next one has begun', async () => {
     const env = { CC_LANGFUSE_BUDGET: 'turn=5' };
     await begin(env);
-    const later = new Date(Date.parse(NOW) + 60_000).toISOString();
-    const next = [turn(2), answer('m2', 9 * DOLLAR)].map((line) => ({ ...line, timestamp: later }));
-    appendLines(pathOf(SESSION), turn(1), answer('m1', 6.1 * DOLLAR), ...next);
+    appendLines(pathOf(SESSION), turn(1), answer('m1', 6.1 * DOLLAR), ...NEXT_TURN);
     await stop(1, env);
     expect(messages()).toEqual(['budget', 'budget-u1']);
     expect(await launch('SessionStart', { source: 'resume' }, env)).toBe(OF_TURN);
@@ -111,15 +111,23 @@ describe('without live turns', () => {
   test('a turn is told once, although the one before it is counted later', async () => {
     const env = { CC_LANGFUSE_BUDGET: 'turn=5' };
     await begin(env);
-    const later = new Date(Date.parse(NOW) + 60_000).toISOString();
-    const next = [turn(2), answer('m2', 9 * DOLLAR)].map((line) => ({ ...line, timestamp: later }));
-    appendLines(pathOf(SESSION), turn(1), answer('m1', 6.1 * DOLLAR), ...next);
+    appendLines(pathOf(SESSION), turn(1), answer('m1', 6.1 * DOLLAR), ...NEXT_TURN);
     const said: string[] = [];
     for (const n of [2, 1, 2]) {
       await stop(n, env);
       said.push(await launch('SessionStart', { source: 'resume' }, env));
     }
     expect(said).toEqual([expect.stringContaining('≈ $9.00'), OF_TURN, '']);
+  });
+
+  test('a mark that another process removes meanwhile does not keep the message back', async () => {
+    const env = { CC_LANGFUSE_BUDGET: 'turn=5' };
+    await begin(env);
+    // It is listed, but not there.
+    symlinkSync('gone', join(workplace.stateFolder, 'cc-langfuse_sessions', SESSION, 'budget-u0'));
+    appendLines(pathOf(SESSION), turn(1), answer('m1', 6.1 * DOLLAR));
+    await stop(1, env);
+    expect(await launch('SessionStart', { source: 'resume' }, env)).toBe(OF_TURN);
   });
 
   test('a turn at its limit, and turns that pass it only together, say nothing', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatDay, formatMoment, plural } from '../../cli/format.js';
 import { formatDollars } from '../../cli/format-cost.js';
@@ -9,6 +9,7 @@ import { readAllUsage } from '../../costs/read-usage.js';
 import { findTurnStart, readTurnSpending, type Spending, sumSpending, type TurnStart } from '../../costs/spending.js';
 import { replaceOwnFile } from '../../shared/atomic-write.js';
 import { attempt } from '../../shared/attempt.js';
+import { removeOldFiles } from '../../shared/remove-old-files.js';
 import { startOfDay } from '../../shared/start-of-day.js';
 import { sessionFolder } from '../../state/session-folder.js';
 import { BUDGET_OF_ALL, BUDGET_OF_TURN } from './budget-message.js';
@@ -119,14 +120,8 @@ class Message {
   leave(systemMessage: string): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     writeFileSync(join(this.#folder, this.#mark), '', { flag: 'wx', mode: 0o600 });
-    this.#removeOldMarks();
+    // A turn may be counted after the one that follows it, so the newest mark is not the only one that is needed.
+    removeOldFiles(this.#folder, `${this.#name}-`, MARK_KEPT_MS);
     replaceOwnFile(join(this.#folder, this.#name), `${JSON.stringify({ systemMessage })}\n`);
-  }
-
-  /** A turn may be counted after the one that follows it, so the newest mark is not the only one that is needed. */
-  #removeOldMarks(): void {
-    const marks = readdirSync(this.#folder).filter((file) => file.startsWith(`${this.#name}-`));
-    for (const path of marks.map((file) => join(this.#folder, file)))
-      if (Date.now() - statSync(path).mtimeMs > MARK_KEPT_MS) rmSync(path, { force: true });
   }
 }

@@ -1,10 +1,11 @@
-import { lstatSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { replaceOwnFile } from '../../shared/atomic-write.js';
 import { attempt } from '../../shared/attempt.js';
 import { hashText } from '../../shared/hash.js';
 import { memoize } from '../../shared/memoize.js';
 import { readOwnFile } from '../../shared/read-file.js';
+import { removeOldFiles } from '../../shared/remove-old-files.js';
 import { version } from '../../shared/version.js';
 
 /** What the index remembers of a transcript: also how far it was sent, by destination. */
@@ -18,6 +19,7 @@ interface Remembered {
 
 /** What another version has found out is thrown away: it may read transcripts otherwise. */
 const HEAD = `cc-langfuse ${version} index 1`;
+const COPY_KEPT_MS = 3_600_000;
 
 /**
  * What was found out about the transcripts on disk, so that only those that have changed are read again: places, times, counts,
@@ -84,7 +86,8 @@ export class SessionIndex {
     const saved = [...this.#byTranscript].filter(([transcript]) => !this.#unsaved.has(transcript));
     const body = saved.map(formatTranscript).join('');
     attempt(() => replaceOwnFile(this.#path, `${HEAD} ${hashText(body)}\n${body}`));
-    attempt(() => removeLeftovers(this.#path));
+    // A process that was killed while it saved has left a copy, and an index is large.
+    attempt(() => removeOldFiles(dirname(this.#path), `${basename(this.#path)}.`, COPY_KEPT_MS));
     this.#isChanged = false;
   }
 }
@@ -92,15 +95,6 @@ export class SessionIndex {
 function identifyTranscript(path: string): string {
   const { ino, size, mtimeMs } = lstatSync(path);
   return `${ino} ${size} ${mtimeMs}`;
-}
-
-const OLD_MS = 3_600_000;
-
-/** A process that was killed while it saved has left a copy, and an index is large. */
-function removeLeftovers(path: string): void {
-  const [folder, name] = [dirname(path), basename(path)];
-  for (const file of readdirSync(folder).filter((each) => each.startsWith(`${name}.`)))
-    if (Date.now() - statSync(join(folder, file)).mtimeMs > OLD_MS) rmSync(join(folder, file), { force: true });
 }
 
 function formatTranscript([transcript, sections]: [string, ReadonlyMap<string, Remembered>]): string {

@@ -27,7 +27,7 @@ export interface ResponseCause extends Task {
 }
 
 /** What a call was made for, and the type of the agent that it started. */
-type Caller = Task & { readonly type: string | undefined };
+type Caller = Task & { readonly type?: string | undefined };
 
 const NO_TASK: Task = { agent: '', skill: '', command: '', turn: 0 };
 export const NO_CAUSE: ResponseCause = { ...NO_TASK, isExact: false, shares: new Map() };
@@ -90,7 +90,7 @@ class CauseReader implements SessionCauses {
   /** Adds the responses of agents whose files are gone. */
   addRepeated(): void {
     for (const [id, { callId }] of this.#requests.repeated) {
-      const { type = UNNAMED_AGENT, ...task } = this.#callers.get(callId) ?? { ...NO_TASK, type: undefined };
+      const { type = UNNAMED_AGENT, ...task }: Caller = this.#callers.get(callId) ?? NO_TASK;
       if (!this.responses.has(id)) this.responses.set(id, { ...NO_CAUSE, ...task, agent: type });
     }
   }
@@ -108,7 +108,7 @@ class CauseReader implements SessionCauses {
   }
 
   #findCallerAt(time: number): Caller {
-    return { ...(this.#turns.findLast(({ at }) => at <= time)?.task ?? NO_TASK), type: undefined };
+    return this.#turns.findLast(({ at }) => at <= time)?.task ?? NO_TASK;
   }
 
   /** What an old version wrote into the file of the main thread. The call that started it has its prompt. */

@@ -23,9 +23,10 @@ export class SentRequests {
     try {
       for (const source of listAllLines(reader)) {
         const line = parseLine(source);
-        if (line) this.#add(line, source.bytes);
-        if (line?.kind === 'other' && line.type === 'progress') this.#addProgress(source);
-        if (line) yield line;
+        if (!line) continue;
+        this.#add(line, source.bytes);
+        if (line.kind === 'other' && line.type === 'progress') this.#addProgress(source);
+        yield line;
       }
     } finally {
       reader.close();

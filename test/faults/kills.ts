@@ -34,9 +34,10 @@ interface Figures {
 const SOURCES = ['i-simple', 'i-queue', 'p-toolloop', 'h-block1', 'p-streamjson', 'i-interrupt', 'p-media'];
 /** Kills come within this many times the time that a run with little to send takes. Later it has ended by itself. */
 const KILLED_WITHIN_RUNS = 2;
-/** The launcher has ended by then. Its worker goes on, and meets the next run, unless it is killed, too. */
+/** On a fast machine it has ended by then. Its worker goes on, and meets the next run, unless it is killed, too. */
 const LAUNCHER_KILLED_WITHIN_MS = 10;
 const LONGEST_PAUSE_MS = 60;
+const POLL_MS = 5;
 
 /**
  * Exports recorded sessions while their hooks are killed at random moments and the server fails at random, and then once
@@ -64,7 +65,9 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
     const workplace = await Workplace.open();
     const nodes = new StartedNodes();
     try {
+      let requests = 0;
       workplace.server.misbehave = ({ url = '' }) => {
+        requests += 1;
         // If an image cannot be uploaded, a placeholder replaces it for good.
         const fault = /media|storage/.test(url) ? undefined : faultFor(random());
         if (fault) sum.faults += 1;
@@ -83,13 +86,16 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
         appendFileSync(path, part);
         const isLaunched = random() < 0.7;
         const [command, killAfterMs] = isLaunched
-          ? [[LAUNCHER, 'Stop', nodes.path], random() * LAUNCHER_KILLED_WITHIN_MS]
+          ? [[LAUNCHER, 'Stop', nodes.path], random() < 0.5 ? random() * LAUNCHER_KILLED_WITHIN_MS : undefined]
           : [[process.execPath, PROGRAM, 'hook'], random() * KILLED_WITHIN_RUNS * runMs];
         const ended = await runAndKill(workplace.env, payload, command, killAfterMs);
         if (ended.isKilled) sum.kills += 1;
         if (ended.isKilled && isLaunched) sum.launchersKilled += 1;
         if (!ended.isKilled && ended.exitCode !== 0) sum.exitsOtherThanZero += 1;
         sum.bytesOnStdout += ended.stdoutBytes;
+        // However slow the machine is, half of the workers reach the server.
+        const before = requests;
+        if (random() < 0.5) while (requests === before && nodes.findAlive().length > 0) await sleep(POLL_MS);
         if (random() < 0.5) await sleep(random() * LONGEST_PAUSE_MS);
         // The oldest is at work, and the newest is about to leave its event to it.
         const alive = nodes.findAlive();
@@ -170,11 +176,12 @@ function split(text: string, random: () => number): string[] {
   return pieces;
 }
 
-async function runAndKill(env: Workplace['env'], payload: string, command: readonly string[], afterMs: number) {
+async function runAndKill(env: Workplace['env'], payload: string, command: readonly string[], afterMs?: number) {
   const { exitCode, signal, output } = await startHook(command, payload, {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['pipe', 'pipe', 'ignore'],
     onStart: (hook) => {
+      if (afterMs === undefined) return;
       const timer = setTimeout(() => hook.kill('SIGKILL'), afterMs);
       hook.on('close', () => clearTimeout(timer));
     },

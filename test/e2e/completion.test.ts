@@ -1,9 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { POLL, run } from '../support/program.js';
+import { removeFolder } from '../support/remove-folder.js';
 
 let folder: string;
 
@@ -11,7 +12,8 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-'));
 });
 
-afterEach(() => rmSync(folder, { recursive: true }));
+// A shell that ends writes its history.
+afterEach(() => removeFolder(folder));
 
 const hasProgram = (name: string) => spawnSync(name, ['--help']).error === undefined;
 const hasTerminal = process.platform === 'linux';

@@ -1,6 +1,5 @@
 import { OWN_PARTS } from './causes/parts.js';
 import { NO_CAUSE, type ResponseCause, type SessionCauses, UNNAMED_AGENT } from './causes/read-causes.js';
-import { markLongPrompt } from './list-prices.js';
 import {
   ADVISOR,
   mapUsed,
@@ -20,9 +19,7 @@ export const PERIOD_MS = 15 * 60_000;
 /** Adds up the responses that no other session has had before; `seen` has the ids of those, and gets the others. */
 export function addUpResponses(scan: SessionScan, seen: Set<string>, causes?: SessionCauses): SessionUsage {
   const { responses: _responses, unreadable: _unreadable, ...session } = scan;
-  const own = [...separateUnaccounted(scan)].flatMap(([id, use]) =>
-    seen.has(id) ? [] : [[id, markLongPrompt(use)] as const],
-  );
+  const own = [...separateUnaccounted(scan)].filter(([id]) => !seen.has(id));
   for (const [id] of own) seen.add(id);
   const usage = { ...session, uses: addUpUses(own.map(([, use]) => [keyOf(use), use])) };
   if (!causes) return usage;

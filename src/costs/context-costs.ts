@@ -2,7 +2,7 @@ import { groupBy } from '../shared/group-by.js';
 import { GROUP_OF_KIND, type TokenGroup } from '../transcript/file/token-kinds.js';
 import type { SessionCauses } from './causes/read-causes.js';
 import { addUpCosts, CLAUDE_CODE, type Costs, type Entry, listEntries, sumDollars, USUAL_RATIOS } from './cost-book.js';
-import { type FindPrices, markLongPrompt, priceUsed } from './list-prices.js';
+import { type FindPrices, priceUsed } from './list-prices.js';
 import { readCausesWithParents } from './read-usage.js';
 import { type PartUse, USED_KINDS, type Use, type UsedKind } from './session-usage.js';
 
@@ -93,7 +93,7 @@ function listLosses({ responses }: SessionCauses, uses: ReadonlyMap<string, Use>
     const use = uses.get(id);
     if (!lost || !use || lost.tokens < LEAST_LOSS) return [];
     const { tokens, kind, pause, isOtherModel } = lost;
-    const prices = findPrices(markLongPrompt(use));
+    const prices = findPrices(use);
     const dollars = prices && tokens * (prices[kind] - prices.cache_read_input_tokens);
     return [{ at: use.at, turn, agent, tokens, dollars, pause, isOtherModel }];
   });

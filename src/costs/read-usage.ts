@@ -16,7 +16,8 @@ import {
   unpackCauses,
   unpackUsage,
 } from './packed-uses.js';
-import { type SessionScan, type SessionUsage, scanSession, USED_KINDS } from './session-usage.js';
+import { scanSession } from './scan-session.js';
+import { type SessionScan, type SessionUsage, USED_KINDS } from './session-usage.js';
 
 /** What is remembered beside what a session used, to find its forks and what it was forked from without reading the rest. */
 interface Relations extends Pick<SessionUsage, 'sessionId' | 'parent' | 'firstPrompt'> {

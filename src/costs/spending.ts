@@ -4,8 +4,9 @@ import { parseLine } from '../transcript/file/line.js';
 import { listAllLines, withReader } from '../transcript/file/lines.js';
 import { classifyLine } from '../transcript/turns/classify-line.js';
 import { countTokens } from './cost-book.js';
-import { type FindPrices, markLongPrompt, priceUsed } from './list-prices.js';
-import { type SessionUsage, scanSession, type Use } from './session-usage.js';
+import { type FindPrices, priceUsed } from './list-prices.js';
+import { scanSession } from './scan-session.js';
+import type { SessionUsage, Use } from './session-usage.js';
 
 /** What some responses cost at list prices. */
 export interface Spending {
@@ -84,7 +85,7 @@ export function readTurnSpending(
   const agents = findAgentFiles(path).filter(({ changedAt }) => changedAt >= at);
   const { responses } = scanSession(basename(path, '.jsonl'), path, agents, from);
   const own = [...responses.values()].filter((use) => use.at < until && (!use.isAgent || use.at >= at));
-  return priceUses(own.map(markLongPrompt), findPrices);
+  return priceUses(own, findPrices);
 }
 
 /** What all sessions have used from one moment to another, at list prices. */

@@ -158,7 +158,7 @@ const addBytesRow = (what: string, figure: number, against: string) => row(what,
 addBytesRow('sent per recorded turn', sent.plain, `${sent.before.plain} bytes in November 2026`);
 addBytesRow('the same, compressed', sent.gzipped, `${sent.before.gzipped} bytes`);
 
-const { unit, hostile, scan } = await benchHostileTexts(isShort ? 5 : 11);
+const { unit, hostile, scan } = await benchHostileTexts(isShort ? 5 : 11, isShort ? 1 : 3);
 row(
   `slowest hostile text, ${JSON.stringify(unit.slice(0, 8))}`,
   hostile / scan,

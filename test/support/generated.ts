@@ -44,7 +44,8 @@ export function writeSession(projects: string, session: GeneratedSession): strin
   // No two texts begin alike, as in real sessions.
   const words = (chars: number) => {
     texts += 1;
-    return `${texts} ${LONG.slice((texts * 7) % WORDS.length)}`.slice(0, chars);
+    const from = (texts * 7) % WORDS.length;
+    return `${texts} ${LONG.slice(from, from + chars)}`.slice(0, chars);
   };
   let now = startsAt;
   const common = () => {

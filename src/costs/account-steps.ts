@@ -1,4 +1,5 @@
 import { nameModel } from '../observations/build/model-name.js';
+import { memoize } from '../shared/memoize.js';
 import { type AccountStep, findBase, followsFromCounts, listSteps } from '../transcript/sessions/cost-account.js';
 import {
   type PlacedPoint,
@@ -27,22 +28,24 @@ export interface PricedStep extends PlacedStep, PriceChoice {}
 /** Lists the steps of a session's account that are its own; a fork goes on with the account of its parent. */
 export function listAccountSteps(session: SessionUsage, byId: ReadonlyMap<string, SessionUsage>): PlacedStep[] {
   const inherited = listInherited(session, byId);
+  const earlier = inherited.map(({ point }) => point);
   return session.points.flatMap(({ point, at, branch }, index) => {
-    const own = session.points.slice(0, index);
-    const base = findBase(
-      point,
-      [...inherited, ...own].map((each) => each.point),
-    );
-    const before = own.findLast((each) => each.point === base) ?? own.at(-1);
-    const after = before?.at ?? Number.NEGATIVE_INFINITY;
-    const place = { session, after, at, branch, firstPoint: before ? own.indexOf(before) + 1 : 0, lastPoint: index };
-    return listSteps(point, base).map((step) => ({ ...step, ...place, model: nameModel(step.model) }));
+    const base = findBase(point, earlier);
+    const steps = listSteps(point, earlier[base]);
+    earlier.push(point);
+    const firstPoint = base < inherited.length ? index : base - inherited.length + 1;
+    const after = session.points[firstPoint - 1]?.at ?? Number.NEGATIVE_INFINITY;
+    const place = { session, after, at, branch, firstPoint, lastPoint: index };
+    return steps.map((step) => ({ ...step, ...place, model: nameModel(step.model) }));
   });
 }
 
-/** Whether a step has paid for a use. */
-export function isInStep({ point = -1 }: Use, { firstPoint, lastPoint }: PlacedStep): boolean {
-  return point >= firstPoint && point <= lastPoint;
+/** Lists what belongs to a step, of what belongs to each line of the account. */
+export function listOfStep<T>(
+  byPoint: ReadonlyMap<Use['point'], readonly T[]>,
+  { firstPoint, lastPoint }: Pick<PlacedStep, 'firstPoint' | 'lastPoint'>,
+): T[] {
+  return Array.from({ length: lastPoint - firstPoint + 1 }, (_, index) => byPoint.get(firstPoint + index) ?? []).flat();
 }
 
 /** What the accounts of the sessions from which one was forked said until then, the oldest first. */
@@ -69,19 +72,24 @@ export function listAllSteps(sessions: readonly SessionUsage[]): PlacedStep[] {
 
 /** Selects the steps whose cost follows from their counts, and adds at which prices. */
 export function selectPricedSteps(steps: readonly PlacedStep[]): PricedStep[] {
+  const findChoice = memoize(findPriceChoice, ({ session, model }) => `${session.path} ${model}`);
   return steps.flatMap((step) => {
-    const choice = followsFromCounts(step) ? findPriceChoice(step) : undefined;
+    const choice = followsFromCounts(step) ? findChoice(step) : undefined;
     return choice ? [{ ...step, ...choice }] : [];
   });
 }
 
+/** Whether Claude Code took a default price for a model that it does not know. */
+export function hasDefaultPrice({ points }: SessionUsage): boolean {
+  return points.some(({ point }) => point.hasDefaultPrice);
+}
+
 /**
  * Finds the prices of a step: those of the model's responses in its session. Undefined if they had different ones, and for a model
- * without a response, of which Claude Code asked something for itself, unless all others had the standard prices. For a model that
- * it does not know, Claude Code takes a default price.
+ * without a response, which Claude Code asked for itself, unless all others had the standard prices.
  */
 function findPriceChoice({ model, session }: PlacedStep): PriceChoice | undefined {
-  if (session.points.some(({ point }) => point.hasDefaultPrice)) return undefined;
+  if (hasDefaultPrice(session)) return undefined;
   const counted = session.uses.filter(({ point }) => point !== undefined);
   const own = counted.filter((use) => use.model === model);
   const [choice = STANDARD_PRICES, ...others] = own.length > 0 ? own : counted;

@@ -1,7 +1,8 @@
 import { groupBy } from '../shared/group-by.js';
-import { isInStep, type PlacedStep } from './account-steps.js';
+import { memoize } from '../shared/memoize.js';
+import { hasDefaultPrice, listOfStep, type PlacedStep } from './account-steps.js';
 import { type FindPrices, findLongPromptPrices, findPrices as findTablePrices, priceUsed } from './list-prices.js';
-import { PRICE_CHOICES, type PriceChoice, STANDARD_PRICES, type Use } from './session-usage.js';
+import { PRICE_CHOICES, type PriceChoice, type SessionUsage, STANDARD_PRICES, type Use } from './session-usage.js';
 
 /** The steps of the accounts that cost what the list says, by model. */
 export interface Agreement {
@@ -26,16 +27,22 @@ export function checkAccounts(
   steps: readonly PlacedStep[],
   findPrices: FindPrices,
 ): { readonly agreements: readonly Agreement[]; readonly differences: readonly Difference[] } {
-  const checked = steps.map((step) => ({ step, ...priceStep(step, findPrices) }));
-  const same = checked.filter(({ step, listDollars }) => isSame(step, listDollars));
-  const agreements = [...groupBy(same, ({ step }) => step.model)].map(([model, group]) => ({
+  const groupUses = memoize(({ uses }: SessionUsage) => groupBy(uses, ({ point }) => point));
+  const checked = steps.map((step) => ({
+    step,
+    ...priceStep(step, findUses(step, groupUses(step.session)), findPrices),
+  }));
+  const bySame = groupBy(checked, ({ step, listDollars }) => isSame(step, listDollars));
+  const agreements = [...groupBy(bySame.get(true) ?? [], ({ step }) => step.model)].map(([model, group]) => ({
     model,
     steps: group.length,
     dollars: group.reduce((sum, { step }) => sum + step.dollars, 0),
   }));
-  const differences = checked
-    .filter(({ step, listDollars }) => !isSame(step, listDollars))
-    .map(({ step, listDollars, choices }) => ({ step, listDollars, cause: explain(step, choices, findPrices) }));
+  const differences = (bySame.get(false) ?? []).map(({ step, listDollars, choices }) => ({
+    step,
+    listDollars,
+    cause: explain(step, choices, findPrices),
+  }));
   return {
     agreements: agreements.toSorted((a, b) => b.dollars - a.dollars),
     differences: differences.toSorted((a, b) => a.step.at - b.step.at),
@@ -47,8 +54,7 @@ function isSame({ dollars, sum }: PlacedStep, listDollars: number | undefined): 
 }
 
 /** What a step costs at list prices, and at which of them its responses were paid. */
-function priceStep(step: PlacedStep, findPrices: FindPrices) {
-  const uses = findUses(step);
+function priceStep(step: PlacedStep, uses: readonly Use[], findPrices: FindPrices) {
   const choices = listChoices(uses);
   const [choice = STANDARD_PRICES, ...others] = choices;
   // Where responses differ, they only tell what all cost if there was nothing but them.
@@ -60,11 +66,13 @@ function priceStep(step: PlacedStep, findPrices: FindPrices) {
 }
 
 /** The responses that a step has paid. Claude Code also asks models for itself, as it does for the session's responses. */
-function findUses(step: PlacedStep): readonly Use[] {
+function findUses(step: PlacedStep, byPoint: ReadonlyMap<Use['point'], readonly Use[]>): readonly Use[] {
+  const isOfModel = ({ model }: Use) => model === step.model;
+  const during = listOfStep(byPoint, step).filter(isOfModel);
+  if (during.length > 0) return during;
   const counted = step.session.uses.filter(({ point }) => point !== undefined);
-  const ofModel = counted.filter(({ model }) => model === step.model);
-  const during = ofModel.filter((use) => isInStep(use, step));
-  return [during, ofModel, counted].find((uses) => uses.length > 0) ?? [];
+  const ofModel = counted.filter(isOfModel);
+  return ofModel.length > 0 ? ofModel : counted;
 }
 
 function listChoices(uses: readonly Use[]): PriceChoice[] {
@@ -97,8 +105,7 @@ function explain(step: PlacedStep, choices: readonly PriceChoice[], findPrices: 
   const [choice = STANDARD_PRICES] = choices;
   const fits = (one: PriceChoice, find: FindPrices = findPrices, at = step.at) =>
     isSame(step, price({ ...step, at }, one, find));
-  if (step.session.points.some(({ point }) => point.hasDefaultPrice))
-    return 'Claude Code took a default price for a model that it did not know';
+  if (hasDefaultPrice(step.session)) return 'Claude Code took a default price for a model that it did not know';
   const listed = choices.map((each) => price(step, each, findPrices));
   if (listed.includes(undefined))
     return `the list does not have ${price(step, STANDARD_PRICES, findPrices) === undefined ? 'the model' : 'its fast mode'}`;

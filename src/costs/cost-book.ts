@@ -1,6 +1,6 @@
 import { groupBy } from '../shared/group-by.js';
 import { TOKEN_KINDS } from '../transcript/file/token-kinds.js';
-import { isInStep, listAllSteps, type PlacedStep } from './account-steps.js';
+import { listAllSteps, listOfStep, type PlacedStep } from './account-steps.js';
 import { type FindPrices, findSaving, type KindPrices, type Priced, priceUsed } from './list-prices.js';
 import { mapUsed, type SessionUsage, STANDARD_PRICES, USED_KINDS, type Use, type Used } from './session-usage.js';
 
@@ -51,7 +51,10 @@ export function* listEntries<T extends Use>(
   const steps = groupBy(listAllSteps(sessions), ({ session }) => session);
   for (const session of sessions) {
     const uses = listUses(session);
-    const shares = (steps.get(session) ?? []).flatMap((step) => shareDollars(step, uses, findPrices));
+    const byPoint = groupBy(uses, ({ point }) => point);
+    const shares = (steps.get(session) ?? []).flatMap((step) =>
+      shareDollars(step, listOfStep(byPoint, step), findPrices),
+    );
     const dollarsOf = new Map<Use, number>();
     for (const { use, dollars, step } of shares) {
       const { at, branch, model } = step;
@@ -68,7 +71,7 @@ export function* listEntries<T extends Use>(
 /** Shares the dollars of a step of the account by list prices. What no response has used, Claude Code has asked for itself. */
 function shareDollars<T extends Use>(step: PlacedStep, all: readonly T[], findPrices: FindPrices) {
   const { model, at } = step;
-  const uses = all.filter((use) => use.model === model && isInStep(use, step));
+  const uses = all.filter((use) => use.model === model);
   const rest = mapUsed((kind) => {
     const counted = kind === 'cache_creation_input_tokens' ? 0 : step.counts[kind];
     return Math.max(

@@ -1,5 +1,5 @@
 import { groupBy } from '../shared/group-by.js';
-import { isInStep, listAccountSteps, type PlacedStep } from './account-steps.js';
+import { listAccountSteps, listOfStep, type PlacedStep } from './account-steps.js';
 import type { SessionScan, Use, Used } from './session-usage.js';
 
 type Response = readonly [id: string, use: Use];
@@ -11,12 +11,9 @@ type Response = readonly [id: string, use: Use];
 export function separateUnaccounted(scan: SessionScan): SessionScan['responses'] {
   if (scan.points.length === 0) return scan.responses;
   const counted = [...scan.responses].filter(([, { point }]) => point !== undefined);
-  const earlier = counted.filter(([, use]) => isBeforeAccounts(use, scan));
-  const left = counted.filter(([, use]) => !isBeforeAccounts(use, scan));
-  const byModel = groupBy(
-    left.toSorted(([, a], [, b]) => a.at - b.at),
-    ([, { model }]) => model,
-  );
+  const byPlace = groupBy(counted, ([, use]) => isBeforeAccounts(use, scan));
+  const earlier = byPlace.get(true) ?? [];
+  const byModel = groupBy(byPlace.get(false) ?? [], ([, { model }]) => model);
   const steps = groupBy(listAccountSteps({ ...scan, parent: undefined, uses: [] }, new Map()), ({ model }) => model);
   const lacking = [...steps].flatMap(([model, own]) => listLacking(byModel.get(model) ?? [], own));
   const others = [...earlier, ...lacking].map(([id, use]) => [id, { ...use, point: undefined }] as const);
@@ -31,10 +28,11 @@ function isBeforeAccounts({ at, point: first }: Use, { points }: SessionScan): b
 function listLacking(responses: readonly Response[], steps: readonly PlacedStep[]): Response[] {
   if (!steps.every(({ isSplit }) => isSplit)) return [];
   const found: Response[] = [];
+  const byPoint = groupBy(responses, ([, { point }]) => point);
   let lacking = countLacking(responses, steps);
   for (const span of joinOverlapping(steps)) {
-    const during = responses.filter(([, use]) => span.some((step) => isInStep(use, step)));
-    let lackingHere = countLacking(during, span);
+    const during = listOfStep(byPoint, span).toSorted(([, a], [, b]) => a.at - b.at);
+    let lackingHere = countLacking(during, span.steps);
     for (const response of during) {
       const counts = listCounts(response[1].used);
       // A process that has ended later has its tokens in a later line.
@@ -68,12 +66,15 @@ const subtract = (a: Counts, b: Counts) => a.map((count, kind) => count - (b[kin
 const isWithin = (a: Counts, b: Counts) => a.every((count, kind) => count <= (b[kind] ?? 0));
 
 /** Two processes that run at the same time go on from the same line. */
-function joinOverlapping(steps: readonly PlacedStep[]): PlacedStep[][] {
-  const spans: PlacedStep[][] = [];
+function joinOverlapping(steps: readonly PlacedStep[]) {
+  const spans: { readonly firstPoint: number; lastPoint: number; readonly steps: PlacedStep[] }[] = [];
   for (const step of steps.toSorted((a, b) => a.firstPoint - b.firstPoint)) {
+    const { firstPoint, lastPoint } = step;
     const span = spans.at(-1);
-    if (span?.some(({ lastPoint }) => lastPoint >= step.firstPoint)) span.push(step);
-    else spans.push([step]);
+    if (span && span.lastPoint >= firstPoint) {
+      span.steps.push(step);
+      span.lastPoint = Math.max(span.lastPoint, lastPoint);
+    } else spans.push({ firstPoint, lastPoint, steps: [step] });
   }
   return spans;
 }

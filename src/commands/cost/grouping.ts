@@ -1,5 +1,6 @@
 import { UsageError } from '../../cli/command-line.js';
 import { formatDay } from '../../cli/format.js';
+import { hasDefaultPrice } from '../../costs/account-steps.js';
 import { findMcpServer } from '../../costs/causes/parts.js';
 import {
   CLAUDE_CODE,
@@ -110,8 +111,8 @@ function group<T extends Use>(
   const rows = new Map<string, Omit<Row, 'costs'> & { readonly sum: CostSum }>();
   const total = new CostSum();
   const modelsWithoutPrice = new Set<string>();
+  const counted = new Set<SessionUsage>();
   let exactTokens = 0;
-  let hasDefaultPrice = false;
   for (const entry of listEntries(sessions, findPrices, listUses)) {
     const { session, use, model, unpricedTokens, at } = entry;
     if (at < since) continue;
@@ -123,14 +124,14 @@ function group<T extends Use>(
     total.add(entry);
     if (unpricedTokens > 0) modelsWithoutPrice.add(model);
     if (isPart(use) && use.isExact) exactTokens += countTokens(use.used);
-    hasDefaultPrice ||= session.points.some(({ point }) => point.hasDefaultPrice);
+    counted.add(session);
   }
   return {
     rows: [...rows.values()].map(({ sum, ...row }) => ({ ...row, costs: sum.costs })),
     total: total.costs,
     exactTokens,
     modelsWithoutPrice,
-    hasDefaultPrice,
+    hasDefaultPrice: [...counted].some(hasDefaultPrice),
   };
 }
 

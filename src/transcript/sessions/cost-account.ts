@@ -95,11 +95,11 @@ export function parseAccountPoint(bytes: Buffer): AccountPoint | undefined {
 }
 
 /**
- * Finds the point from which an account went on to another one: the last that has nothing more of anything. Two processes that run
- * in one session go on from the same point, and neither account has what the other process used.
+ * Finds the index of the point from which an account went on to another one: the last that has nothing more of anything; -1 if there
+ * is none. Two processes that run in one session go on from the same point, and neither account has what the other process used.
  */
-export function findBase(point: AccountPoint, earlier: readonly AccountPoint[]): AccountPoint | undefined {
-  return earlier.findLast((base) => {
+export function findBase(point: AccountPoint, earlier: readonly AccountPoint[]): number {
+  return earlier.findLastIndex((base) => {
     if (base.startTime !== point.startTime) return false;
     if (base.durations.some((ms, index) => ms > (point.durations[index] ?? 0))) return false;
     return Object.entries(base.models).every(([model, { counts, dollars }]) => {

@@ -1,3 +1,4 @@
+import type { Shares } from './causes/context.js';
 import { OWN_PARTS } from './causes/parts.js';
 import { NO_CAUSE, type ResponseCause, type SessionCauses, UNNAMED_AGENT } from './causes/read-causes.js';
 import {
@@ -9,6 +10,7 @@ import {
   type TaskUse,
   USED_KINDS,
   type Use,
+  type Used,
   type UsedKind,
 } from './session-usage.js';
 import { separateUnaccounted } from './unaccounted.js';
@@ -57,9 +59,10 @@ function* listParts(
   causes: SessionCauses,
 ): Generator<Keyed<PartUse>> {
   for (const [id, use] of responses) {
-    const { isExact } = findCause(id, causes);
+    const { isExact, shares } = findCause(id, causes);
     const key = keyOf(use, isExact);
-    for (const [part, used] of splitIntoParts(id, use, causes))
+    const parts = id.includes(ADVISOR) ? new Map([[OWN_PARTS.advisor, use.used]]) : splitIntoParts(use, shares);
+    for (const [part, used] of parts)
       yield [`${key} ${part}`, { ...use, used: mapUsed((kind) => used[kind] ?? 0), part, isExact }];
   }
 }
@@ -69,17 +72,11 @@ function findCause(id: string, { responses }: SessionCauses): ResponseCause {
 }
 
 /** Splits a use among the parts: into whole tokens, which add up exactly. */
-function splitIntoParts(id: string, use: Use, causes: SessionCauses): Map<string, { [kind in UsedKind]?: number }> {
-  const { shares } = findCause(id, causes);
-  const isAdvice = id.includes(ADVISOR);
-  const parts = new Map<string, { [kind in UsedKind]?: number }>();
-  for (const kind of USED_KINDS.filter((each) => use.used[each] > 0)) {
-    const weights = isAdvice ? [] : listWeights(shares, kind);
-    const rest = isAdvice ? OWN_PARTS.advisor : REST[kind];
-    const known = weights.length > 0 ? weights : [{ name: rest, weight: 1 }];
-    for (const { name, count } of splitCount(use.used[kind], known))
+function splitIntoParts({ used }: Use, shares: Shares): Map<string, Partial<Used>> {
+  const parts = new Map<string, Partial<Used>>();
+  for (const kind of USED_KINDS.filter((each) => used[each] > 0))
+    for (const [name, count] of splitCount(used[kind], shares, kind))
       if (count > 0) parts.set(name, { ...parts.get(name), [kind]: count });
-  }
   return parts;
 }
 
@@ -89,21 +86,15 @@ const REST: { readonly [kind in UsedKind]: string } = {
   web_search_requests: 'web_search',
 };
 
-function listWeights(shares: ResponseCause['shares'], kind: UsedKind) {
-  return [...shares].flatMap(([name, share]) => {
-    const weight = kind === 'web_search_requests' ? 0 : (share[kind] ?? 0);
-    return weight > 0 ? [{ name, weight }] : [];
-  });
-}
-
-function splitCount(count: number, weights: readonly { readonly name: string; readonly weight: number }[]) {
-  const total = weights.reduce((sum, { weight }) => sum + weight, 0);
+function splitCount(count: number, shares: Shares, kind: UsedKind): (readonly [name: string, count: number])[] {
+  const total = [...shares.values()].reduce((sum, share) => sum + (share[kind] ?? 0), 0);
+  if (total === 0) return [[REST[kind], count]];
   let sum = 0;
   let to = 0;
-  return weights.map(({ name, weight }, index) => {
+  return [...shares].map(([name, share]) => {
     const from = to;
-    sum += weight;
-    to = index === weights.length - 1 ? count : Math.round((sum * count) / total);
-    return { name, count: to - from };
+    sum += share[kind] ?? 0;
+    to = sum === total ? count : Math.round((sum * count) / total);
+    return [name, to - from];
   });
 }

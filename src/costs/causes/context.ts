@@ -3,6 +3,7 @@ import { groupBy } from '../../shared/group-by.js';
 import type { TokenCounts } from '../../transcript/file/schema.js';
 import { groupTokens, type TokenKind } from '../../transcript/file/token-kinds.js';
 import { type AnsweredMessage, findRequestTime, type Response } from '../../transcript/turns/turn.js';
+import type { UsedKind } from '../session-usage.js';
 import { addUpTokens, isThought, listWritten, OWN_PARTS, type Part, toPart } from './parts.js';
 
 /** What the line of a request says of its messages. */
@@ -15,7 +16,7 @@ export interface RequestMessages {
 }
 
 /** What a response used for each part, by the part's name. These are not whole tokens. */
-export type Shares = Map<string, { [kind in TokenKind]?: number }>;
+export type Shares = Map<string, { [kind in UsedKind]?: number }>;
 
 /** In this order the kinds cover a request: what is read from the cache begins it, and what is in no cache ends it. */
 const REQUEST_KINDS = [

@@ -56,7 +56,7 @@ function isSame({ dollars, sum }: PlacedStep, listDollars: number | undefined): 
 /** What a step costs at list prices, and at which of them its responses were paid. */
 function priceStep(step: PlacedStep, uses: readonly Use[], findPrices: FindPrices) {
   const choices = listChoices(uses);
-  const [choice = STANDARD_PRICES, ...others] = choices;
+  const [choice, ...others] = choices;
   // Where responses differ, they only tell what all cost if there was nothing but them.
   const each = areAll(uses, step) ? addUp(uses, findPrices) : undefined;
   // For some models the account has no other price for long prompts.
@@ -75,9 +75,12 @@ function findUses(step: PlacedStep, byPoint: ReadonlyMap<Use['point'], readonly 
   return ofModel.length > 0 ? ofModel : counted;
 }
 
-function listChoices(uses: readonly Use[]): PriceChoice[] {
-  const choices = [...groupBy(uses, ({ isFast, isInUs }) => `${isFast} ${isInUs}`).values()].map(([use]) => use);
-  return choices.length > 0 ? choices : [STANDARD_PRICES];
+type Choices = readonly [PriceChoice, ...PriceChoice[]];
+
+function listChoices(uses: readonly Use[]): Choices {
+  const groups = groupBy(uses, ({ isFast, isInUs }) => `${isFast} ${isInUs}`);
+  const [first = STANDARD_PRICES, ...others] = [...groups.values()].map(([use]) => use);
+  return [first, ...others];
 }
 
 function areAll(uses: readonly Use[], { counts, model }: PlacedStep): boolean {
@@ -101,8 +104,8 @@ function price({ model, at, counts }: PlacedStep, choice: PriceChoice, findPrice
 }
 
 /** Says why a step does not cost what the list says, as far as its session tells. */
-function explain(step: PlacedStep, choices: readonly PriceChoice[], findPrices: FindPrices): string {
-  const [choice = STANDARD_PRICES] = choices;
+function explain(step: PlacedStep, choices: Choices, findPrices: FindPrices): string {
+  const [choice] = choices;
   const fits = (one: PriceChoice, find: FindPrices = findPrices, at = step.at) =>
     isSame(step, price({ ...step, at }, one, find));
   if (hasDefaultPrice(step.session)) return 'Claude Code took a default price for a model that it did not know';

@@ -1,7 +1,7 @@
 import { groupBy } from '../shared/group-by.js';
 import { GROUP_OF_KIND, type TokenGroup } from '../transcript/file/token-kinds.js';
 import type { SessionCauses } from './causes/read-causes.js';
-import { addUpCosts, CLAUDE_CODE, type Costs, type Entry, listEntries, sumDollars, USUAL_RATIOS } from './cost-book.js';
+import { addUpCosts, CLAUDE_CODE, type Costs, type Entry, findRatios, listEntries, sumDollars } from './cost-book.js';
 import { type FindPrices, priceUsed } from './list-prices.js';
 import { readCausesWithParents } from './read-usage.js';
 import { type PartUse, USED_KINDS, type Use, type UsedKind } from './session-usage.js';
@@ -81,7 +81,7 @@ function splitDollars(entries: readonly Entry<PartUse>[], findPrices: FindPrices
   const spent = { sent: 0, readAgain: 0, written: 0 };
   for (const { use, ...costs } of entries) {
     if (!use) continue;
-    const prices = findPrices(use) ?? USUAL_RATIOS;
+    const prices = findRatios(findPrices(use));
     const times = sumDollars(costs) / priceUsed(use.used, prices);
     for (const kind of USED_KINDS) spent[findPurpose(kind)] += use.used[kind] * prices[kind] * times;
   }

@@ -52,14 +52,13 @@ export function* listEntries<T extends Use>(
   for (const session of sessions) {
     const uses = listUses(session);
     const byPoint = groupBy(uses, ({ point }) => point);
-    const shares = (steps.get(session) ?? []).flatMap((step) =>
-      shareDollars(step, listOfStep(byPoint, step), findPrices),
-    );
     const dollarsOf = new Map<Use, number>();
-    for (const { use, dollars, step } of shares) {
+    for (const step of steps.get(session) ?? []) {
       const { at, branch, model } = step;
-      if (use) dollarsOf.set(use, dollars + (dollarsOf.get(use) ?? 0));
-      else yield { ...NOTHING, session, at, branch, model, dollars, use };
+      const own = listOfStep(byPoint, step).filter((use) => use.model === model);
+      for (const { use, dollars } of shareDollars(step, own, findPrices))
+        if (use) dollarsOf.set(use, dollars + (dollarsOf.get(use) ?? 0));
+        else yield { ...NOTHING, session, at, branch, model, dollars, use };
     }
     for (const use of uses) {
       const { at, branch, model } = use;
@@ -69,34 +68,31 @@ export function* listEntries<T extends Use>(
 }
 
 /** Shares the dollars of a step of the account by list prices. What no response has used, Claude Code has asked for itself. */
-function shareDollars<T extends Use>(step: PlacedStep, all: readonly T[], findPrices: FindPrices) {
-  const { model, at } = step;
-  const uses = all.filter((use) => use.model === model);
+function shareDollars<T extends Use>(step: PlacedStep, uses: readonly T[], findPrices: FindPrices) {
+  const { model, at, counts } = step;
   const rest = mapUsed((kind) => {
-    const counted = kind === 'cache_creation_input_tokens' ? 0 : step.counts[kind];
-    return Math.max(
-      0,
-      uses.reduce((left, { used }) => left - used[kind], counted),
-    );
+    const counted = kind === 'cache_creation_input_tokens' ? 0 : counts[kind];
+    const left = uses.reduce((sum, { used }) => sum - used[kind], counted);
+    return Math.max(0, left);
   });
   const weigh = (used: Used, priced: Priced) => priceUsed(used, findRatios(findPrices(priced)));
   const [{ isFast, isInUs } = STANDARD_PRICES] = uses;
   const own = { use: undefined, weight: weigh(rest, { model, at, isFast, isInUs }) };
   const weighed = [...uses.map((use) => ({ use, weight: weigh(use.used, use) })), own];
   const total = weighed.reduce((sum, { weight }) => sum + weight, 0);
-  if (total === 0) return [{ use: undefined, dollars: step.dollars, step }];
+  if (total === 0) return [{ use: undefined, dollars: step.dollars }];
   return weighed
     .filter(({ weight }) => weight > 0)
-    .map(({ use, weight }) => ({ use, dollars: (step.dollars * weight) / total, step }));
+    .map(({ use, weight }) => ({ use, dollars: (step.dollars * weight) / total }));
 }
 
 /** A user's Langfuse can say that a model costs nothing, but Claude Code's account does not. */
-function findRatios(prices: KindPrices = USUAL_RATIOS): KindPrices {
+export function findRatios(prices: KindPrices = USUAL_RATIOS): KindPrices {
   return TOKEN_KINDS.some((kind) => prices[kind] > 0) ? prices : USUAL_RATIOS;
 }
 
 /** How the prices of most models relate to each other. */
-export const USUAL_RATIOS: KindPrices = {
+const USUAL_RATIOS: KindPrices = {
   input: 1,
   output: 5,
   cache_read_input_tokens: 0.1,

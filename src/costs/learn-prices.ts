@@ -58,8 +58,8 @@ function learnGroup(steps: readonly [PricedStep, ...PricedStep[]]): LearnedPrice
   const all = equations.length;
   const { solution, fitting } = removeMisfits(equations);
   const misfits = all - fitting.length;
-  const deviation = Math.max(
-    ...fitting.map(({ value }, i) => Math.abs((solution.residuals[i] ?? 0) / (value || 1))),
+  const deviation = fitting.reduce(
+    (most, { value }, i) => Math.max(most, Math.abs((solution.residuals[i] ?? 0) / (value || 1))),
     0,
   );
   const learned = { model, isFast, steps: all, isSeenInUs, isSeenElsewhere, misfits, deviation };

@@ -2,7 +2,7 @@ import { nameModel } from '../observations/build/model-name.js';
 import { ownValue } from '../shared/json.js';
 import { GROUP_OF_KIND, TOKEN_KINDS, type TokenGroup, type TokenKind } from '../transcript/file/token-kinds.js';
 import table from './price-table.json' with { type: 'json' };
-import { type PriceChoice, USED_KINDS, type Use, type Used, type UsedKind } from './session-usage.js';
+import { mapUsed, type PriceChoice, USED_KINDS, type Use, type Used, type UsedKind } from './session-usage.js';
 
 /** What decides about the price of one of each kind. */
 export interface Priced extends PriceChoice {
@@ -86,13 +86,12 @@ function listedName(model: string): string {
 }
 
 function toKindPrices(row: Row, isInUs: boolean): KindPrices {
-  const priceOf = (kind: UsedKind): number => {
+  return mapUsed((kind) => {
     if (kind === 'web_search_requests') return WEB_SEARCH;
     // Where a transcript does not say how long cache writes live, they live for 5 minutes, as was usual then.
     const listed = kind === 'cache_creation_input_tokens' ? 'input_cache_creation_5m' : kind;
     return ((row[table.kinds.indexOf(listed)] ?? Number.NaN) / MILLION) * findPriceFactor(kind, isInUs);
-  };
-  return Object.fromEntries(USED_KINDS.map((kind) => [kind, priceOf(kind)])) as KindPrices;
+  });
 }
 
 /** How many times its price one of a kind costs. */

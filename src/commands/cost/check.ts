@@ -4,7 +4,7 @@ import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth }
 import { wrapToWidth } from '../../cli/wrap.js';
 import { listAllSteps } from '../../costs/account-steps.js';
 import { type Agreement, checkAccounts, type Difference } from '../../costs/check-accounts.js';
-import type { SessionUsage } from '../../costs/session-usage.js';
+import { type SessionUsage, STANDARD_PRICES } from '../../costs/session-usage.js';
 import { choosePrices } from './price-source.js';
 import { type CostRequest, describeNothing } from './request.js';
 
@@ -22,7 +22,7 @@ export async function showCheck(
   const { findPrices, describe } = await choosePrices(sessions, env, true);
   const steps = listAllSteps(sessions).filter(({ at }) => at >= since);
   const check = checkAccounts(steps, findPrices);
-  const source = describe(steps.map(({ model, at }) => ({ model, at, isFast: false, isInUs: false })));
+  const source = describe(steps.map(({ model, at }) => ({ model, at, ...STANDARD_PRICES })));
   if (isJson) await printJson(toRecord(check, source));
   else if (steps.length === 0) printStderr(describeNothing('an account of its costs', request));
   else await printStdout(renderCheck(check, source).join('\n'));

@@ -62,7 +62,7 @@ export function readAllUsage(
   const causes = withCauses ? new SessionIndex(stateFolder, 'causes') : undefined;
   const reported = new Set<string>();
   const report = (path: string, error: unknown) => {
-    // Claude Code deletes old transcripts.
+    // Without projects there is nothing to read, and Claude Code deletes old transcripts.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' && !reported.has(path)) onUnreadable(path, error);
     reported.add(path);
   };
@@ -78,7 +78,7 @@ export function readAllUsage(
   const reading = { index, agentFolders: new AgentFolders(), causes, report, tryRead };
   const findRelatives = wanted && createRelativeFinder(index);
   const sessions: KnownSession[] = [];
-  const queue = new Set(wanted ?? listTranscripts(claudeFolder, onUnreadable));
+  const queue = new Set(wanted ?? listTranscripts(claudeFolder, report));
   let done = 0;
   // It grows meanwhile.
   for (const transcript of queue) {
@@ -210,21 +210,17 @@ function causesKey({ files, meta }: OpenSession, { family }: Relations): string 
 function recall(session: OpenSession, { index, causes }: Reading): SessionUsage[] {
   const { path, files } = session;
   const packed = index.read<PackedUsage>(path, 'usage', files);
-  if (!packed) return [];
+  const relations = index.read<Relations>(path, 'relations', files);
+  if (!packed || !relations) return [];
   const usage = unpackUsage(packed);
-  const relations = causes && index.read<Relations>(path, 'relations', files);
-  if (!relations) return [usage];
   const key = causesKey(session, relations);
-  const recallCauses = () => {
-    const known = causes.read<PackedCauses>(path, 'causes', key);
-    return known && unpackCauses(known);
-  };
   // The causes of all sessions at once would take much memory.
   return [
     {
       ...usage,
       get causes() {
-        return recallCauses();
+        const known = causes?.read<PackedCauses>(path, 'causes', key);
+        return known && unpackCauses(known);
       },
     },
   ];

@@ -33,8 +33,6 @@ function readSessions(env: NodeJS.ProcessEnv, withCauses: boolean) {
   const progress = new ProgressLine();
   const onUnreadable = (path: string, error: unknown) => {
     progress.clear();
-    // Without projects there is nothing to read, and Claude Code deletes old transcripts.
-    if (errorReason(error) === 'ENOENT') return;
     printStderr(`${path} cannot be read (${errorReason(error)}): the sums leave it out`);
     isWhole = false;
   };

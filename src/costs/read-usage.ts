@@ -26,7 +26,7 @@ interface Relations extends Pick<SessionUsage, 'sessionId' | 'parent' | 'firstPr
 }
 
 /** What other versions remembered, or with other kinds of usage, is not used. */
-const VERSION = `7.${hash(USED_KINDS.join(' '))}`;
+const VERSION = `8.${hash(USED_KINDS.join(' '))}`;
 
 interface ReadingOptions {
   /** Of what is not remembered, only these transcripts are read, and those from which they were forked. */
@@ -235,7 +235,9 @@ function joinRelatives(sessions: readonly KnownSession[], reading: Reading): voi
     const scans: { readonly session: KnownSession; readonly scan: SessionScan }[] = [];
     // A transcript that is remembered may no longer be readable.
     for (const session of members) reading.tryRead(session.path, () => scans.push({ session, scan: session.scan() }));
-    for (const { session, scan } of scans.toSorted((a, b) => compareAges(a.scan, b.scan)))
+    const sorted = scans.toSorted((a, b) => compareCopies(a.scan, b.scan));
+    const copies = [...groupBy(sorted, ({ scan }) => scan.sessionId).values()];
+    for (const { session, scan } of copies.toSorted(([a], [b]) => compareAges(a.scan, b.scan)).flat())
       reading.tryRead(session.path, () => remember(session, scan, family, reading));
   }
 }
@@ -262,12 +264,18 @@ function compareAges(a: SessionScan, b: SessionScan): number {
   return a.ownFrom - b.ownFrom || a.endedAt - b.endedAt || a.path.localeCompare(b.path);
 }
 
+/** Of all copies of a session, the one that goes furthest comes first: its account may include what the others end with. */
+function compareCopies(a: Copy, b: Copy): number {
+  return b.endedAt - a.endedAt || b.points.length - a.points.length;
+}
+type Copy = Pick<SessionUsage, 'endedAt' | 'points'>;
+
 /** A session may have been copied, or moved to another project while it was read. */
 function dropCopies(sessions: readonly SessionUsage[]): SessionUsage[] {
   const byId = groupBy(sessions, ({ sessionId }) => sessionId);
   return [...byId.values()].map((copies) => {
-    const [latest] = copies.toSorted((a, b) => b.endedAt - a.endedAt);
-    return copies.length === 1 || !latest ? copies[0] : joinCopies(latest, copies);
+    const [latest = copies[0]] = copies.toSorted(compareCopies);
+    return copies.length === 1 ? latest : joinCopies(latest, copies);
   });
 }
 

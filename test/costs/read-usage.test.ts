@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -48,6 +48,23 @@ test('a session that has moved to another project is counted once, also if the o
   const path = join(after, basename(from));
   expect(readAllUsage(root, state, { wanted: [path] })).toEqual([{ ...whole, path }]);
   expect(rememberedIn(state)).not.toContain('-before');
+});
+
+test.each(['account', 'answer'])('of copies of a session, the one that has its last %s counts', (last) => {
+  const [from = ''] = transcriptsOf(recording('i-simple'));
+  const path = join(root, 'projects', '-whole', basename(from));
+  cpSync(from, path);
+  const whole = readAllUsage(root, state);
+  const lines = readFileSync(from, 'utf8').split('\n');
+  const isAccount = (line: string) => line.includes('"cost-state"');
+  const isAnswer = (line: string) => line.includes('"type":"assistant"');
+  const cut = last === 'account' ? lines.findIndex(isAccount) : lines.findLastIndex(isAnswer);
+  for (const folder of ['-before', '-later']) {
+    mkdirSync(join(root, 'projects', folder));
+    writeFileSync(join(root, 'projects', folder, basename(from)), lines.slice(0, cut).join('\n'));
+  }
+  expect(whole).toMatchObject([{ path, points: [{}, {}] }]);
+  expect(readAllUsage(root, state)).toEqual(whole);
 });
 
 test('models may have names that all objects inherit', () => {

@@ -140,8 +140,15 @@ const readUpperCases = memoize(() => {
   return found;
 });
 
+/** Lists the texts and numbers in a value. However deep it is, that takes no more of the stack. */
 export function listTexts(value: unknown): string[] {
-  if (typeof value === 'string') return [value];
-  if (typeof value === 'number') return [String(value)];
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(listTexts) : [];
+  const texts: string[] = [];
+  const left = [value];
+  while (left.length > 0) {
+    const each = left.pop();
+    if (typeof each === 'string' || typeof each === 'number') texts.push(String(each));
+    else if (typeof each === 'object' && each !== null)
+      for (const inner of Object.values(each).toReversed()) left.push(inner);
+  }
+  return texts;
 }

@@ -142,6 +142,16 @@ test.each(['sessionId', 'assistant', 'opened', 'ls, b', '77', 'thoughts', 'no su
   },
 );
 
+test('an input may be nested as deeply as JSON can be', () => {
+  const depth = 20_000;
+  const input = `${'{"a":'.repeat(depth)}"a needle"${'}'.repeat(depth)}`;
+  const answer = JSON.stringify(assistant('m1', [toolUse('t', 'Bash', '_')])).replace('"_"', input);
+  const session = write(user('q'), answer, user([toolResult('t', 'a needle, too')]));
+  const { filtered, all } = searchBoth(session, 'a needle');
+  expect(all.map(({ tool }) => tool)).toEqual(['Bash']);
+  expect(filtered).toEqual(all);
+});
+
 test('no other character of ASCII is the lower case of another character', () => {
   const others = Array.from({ length: 0x110000 - 0x80 }, (_, index) => String.fromCodePoint(index + 0x80));
   expect(others.filter((char) => /[\0-\x7f]/.test(char.toLowerCase()))).toEqual(['\u0130', '\u212a']);

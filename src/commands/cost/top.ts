@@ -61,10 +61,9 @@ export async function showTop(
     );
 }
 
+/** The most expensive come first. */
 function findOutliers(all: readonly Row[]): Outliers {
-  const paid = all
-    .filter(({ costs }) => sumDollars(costs) > 0)
-    .toSorted((a, b) => sumDollars(b.costs) - sumDollars(a.costs));
+  const paid = all.filter(({ costs }) => sumDollars(costs) > 0);
   const median = paid[Math.floor(paid.length / 2)];
   const usual = median ? sumDollars(median.costs) : 0;
   const rows = paid.map((row) => ({ row, times: sumDollars(row.costs) / usual }));

@@ -1,5 +1,6 @@
 import { groupBy } from '../shared/group-by.js';
 import { memoize } from '../shared/memoize.js';
+import { COUNTED_KINDS } from '../transcript/sessions/cost-account.js';
 import { hasDefaultPrice, listOfStep, type PlacedStep } from './account-steps.js';
 import { type FindPrices, findLongPromptPrices, findPrices as findTablePrices, priceUsed } from './list-prices.js';
 import { PRICE_CHOICES, type PriceChoice, type SessionUsage, STANDARD_PRICES, type Use } from './session-usage.js';
@@ -84,8 +85,7 @@ function listChoices(uses: readonly Use[]): Choices {
 }
 
 function areAll(uses: readonly Use[], { counts, model }: PlacedStep): boolean {
-  const kinds = Object.keys(counts) as (keyof typeof counts)[];
-  return kinds.every((kind) => {
+  return COUNTED_KINDS.every((kind) => {
     const used = uses.reduce((sum, use) => sum + (use.model === model ? use.used[kind] : Number.NaN), 0);
     return used === counts[kind];
   });
@@ -130,12 +130,7 @@ function isBetween(dollars: number, prices: readonly (number | undefined)[]): bo
   return dollars >= Math.min(...bounds) && dollars <= Math.max(...bounds);
 }
 
-const ALL_CHOICES: readonly PriceChoice[] = [
-  STANDARD_PRICES,
-  { isFast: true, isInUs: false },
-  { isFast: false, isInUs: true },
-  { isFast: true, isInUs: true },
-];
+const ALL_CHOICES = [false, true].flatMap((isInUs) => [false, true].map((isFast) => ({ isFast, isInUs })));
 
 function describeChoice(choice: PriceChoice): string {
   return nameChoices((name) => choice[name]) || 'outside fast mode and the US';

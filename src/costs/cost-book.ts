@@ -127,14 +127,8 @@ export class CostSum {
   }
 }
 
-const FIGURES = [
-  'dollars',
-  'listDollars',
-  'unpricedTokens',
-  'agentTokens',
-  'cacheSaved',
-  'unknownCacheReads',
-] as const satisfies readonly (keyof Costs)[];
+const { used: _, ...NO_FIGURES } = NOTHING;
+const FIGURES = Object.keys(NO_FIGURES) as (keyof typeof NO_FIGURES)[];
 
 export function addUpCosts(entries: Iterable<Costs>): Costs {
   const sum = new CostSum();

@@ -39,15 +39,10 @@ const LARGEST_ERROR = 1e-6;
 /** So that all counts are whole numbers. */
 const SCALE = 10;
 
-/** The steps that were paid for at the same prices, but for where the model ran. */
-function priceGroup({ model, isFast }: { readonly model: string; readonly isFast: boolean }): string {
-  return `${model} ${isFast}`;
-}
-
-/** Learns the prices of each model. */
+/** Learns the prices of each model, in fast mode and outside of it. */
 export function learnPrices(steps: readonly PricedStep[]): LearnedPrices[] {
-  const groups = [...groupBy(steps, priceGroup)].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return groups.map(([, group]) => learnGroup(group));
+  const groups = groupBy(steps, ({ model, isFast }) => `${model} ${isFast}`);
+  return [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => learnGroup(group));
 }
 
 function learnGroup(steps: readonly [PricedStep, ...PricedStep[]]): LearnedPrices {

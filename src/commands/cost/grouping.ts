@@ -114,16 +114,16 @@ function group<T extends Use>(
   const counted = new Set<SessionUsage>();
   let exactTokens = 0;
   for (const entry of listEntries(sessions, findPrices, listUses)) {
-    const { session, use, model, unpricedTokens, at } = entry;
+    const { session, use, used, model, unpricedTokens, at } = entry;
     if (at < since) continue;
     const key = findKey(entry);
-    const { turn, promptAt } = isTask(use) ? use : {};
+    const { turn, promptAt, isExact = false }: Partial<TaskUse & PartUse> = use ?? {};
     const row = rows.get(key) ?? { key, session, turn, promptAt, sum: new CostSum() };
     rows.set(key, row);
     row.sum.add(entry);
     total.add(entry);
     if (unpricedTokens > 0) modelsWithoutPrice.add(model);
-    if (isPart(use) && use.isExact) exactTokens += countTokens(use.used);
+    if (isExact) exactTokens += countTokens(used);
     counted.add(session);
   }
   return {
@@ -133,14 +133,6 @@ function group<T extends Use>(
     modelsWithoutPrice,
     hasDefaultPrice: [...counted].some(hasDefaultPrice),
   };
-}
-
-function isTask(use: Use | undefined): use is TaskUse {
-  return use !== undefined && 'turn' in use;
-}
-
-function isPart(use: Use | undefined): use is PartUse {
-  return use !== undefined && 'part' in use;
 }
 
 function nameFolder({ folder }: SessionUsage): string {

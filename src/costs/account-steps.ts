@@ -17,7 +17,7 @@ export interface PlacedStep extends AccountStep {
   readonly after: number;
   readonly at: number;
   readonly branch: string;
-  /** The lines of the account from which on, and up to which, uses belong to it. */
+  /** The first and the last line of the account whose uses it paid for. */
   readonly firstPoint: number;
   readonly lastPoint: number;
 }

@@ -15,10 +15,10 @@ import {
 } from './session-usage.js';
 import { separateUnaccounted } from './unaccounted.js';
 
-/** No time zone has an offset that is not a multiple of this, so each belongs to one day. */
+/** The offset of each time zone is a multiple of this, so a period belongs to one day. */
 export const PERIOD_MS = 15 * 60_000;
 
-/** Adds up the responses that no other session has had before; `seen` has the ids of those, and gets the others. */
+/** Adds up the responses whose ids are not in `seen`, and adds these ids to it. */
 export function addUpResponses(scan: SessionScan, seen: Set<string>, causes?: SessionCauses): SessionUsage {
   const { responses: _responses, unreadable: _unreadable, ...session } = scan;
   const own = [...separateUnaccounted(scan)].filter(([id]) => !seen.has(id));
@@ -42,7 +42,7 @@ function addUpUses<T extends Use>(all: Iterable<Keyed<T>>): T[] {
   return [...sums.values()].map(({ use, used }) => ({ ...use, used }));
 }
 
-/** What differs in nothing but its counts and, within a period, its time. */
+/** The same for uses that differ only in their counts and, within a period, in their time. */
 function keyOf({ at, used: _, ...others }: Use, ...more: readonly (string | number | boolean)[]): string {
   return JSON.stringify([Math.floor(at / PERIOD_MS), others, ...more]);
 }
@@ -53,7 +53,7 @@ function findTask(id: string, use: Use, causes: SessionCauses): Keyed<TaskUse> {
   return [keyOf(use, agent, skill, command, turn), { ...use, agent, skill, command, turn, promptAt }];
 }
 
-/** One after the other: all together are many times as many as the responses. */
+/** One after the other: all at once would be many times as many as the responses. */
 function* listParts(
   responses: readonly (readonly [id: string, use: Use])[],
   causes: SessionCauses,
@@ -80,7 +80,7 @@ function splitIntoParts({ used }: Use, shares: Shares): Map<string, Partial<Used
   return parts;
 }
 
-/** What uses belong to that no part has a share of. A web search has no tokens: it is what the tool at Anthropic is paid for. */
+/** Where a kind belongs if no part has a share of it. A web search has no tokens: the tool at Anthropic is paid for each. */
 const REST: { readonly [kind in UsedKind]: string } = {
   ...mapUsed(() => OWN_PARTS.unknown),
   web_search_requests: 'web_search',

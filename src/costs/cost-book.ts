@@ -20,7 +20,7 @@ export interface Costs {
   readonly unknownCacheReads: number;
 }
 
-/** What is in an account and no response has used: titles, compactions, side queries. */
+/** The name of what an account has beyond all responses: titles, compactions, side queries. */
 export const CLAUDE_CODE = '(Claude Code itself)';
 
 export interface Entry<T extends Use = Use> extends Costs {
@@ -136,7 +136,7 @@ export function addUpCosts(entries: Iterable<Costs>): Costs {
   return sum.costs;
 }
 
-/** What something cost by the accounts and by list prices together: to compare, not to show. */
+/** The dollars of the accounts and of the list prices together: to compare, not to show. */
 export function sumDollars({ dollars, listDollars }: Costs): number {
   return dollars + listDollars;
 }

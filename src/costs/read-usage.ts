@@ -32,7 +32,7 @@ interface ReadingOptions {
   /** Of what is not remembered, only these transcripts are read, and those from which they were forked. */
   readonly wanted?: readonly string[];
   readonly onUnreadable?: (path: string, error: unknown) => void;
-  /** Who passes it, saves it. */
+  /** The caller saves it. */
   readonly index?: SessionIndex;
   /** Is called before each transcript with how many have been looked at, and how many there are. */
   readonly onRead?: (done: number, all: number) => void;

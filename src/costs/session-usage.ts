@@ -6,7 +6,7 @@ export type UsedKind = TokenKind | 'web_search_requests';
 export const USED_KINDS: readonly UsedKind[] = [...TOKEN_KINDS, 'web_search_requests'];
 export type Used = { readonly [kind in UsedKind]: number };
 
-/** What Claude Code and Langfuse choose the price of a response by, beside its model. */
+/** What decides about the price of a response, beside its model. */
 export interface PriceChoice {
   readonly isFast: boolean;
   /** Whether it had to run in the US. */
@@ -15,7 +15,7 @@ export interface PriceChoice {
 export const STANDARD_PRICES: PriceChoice = { isFast: false, isInUs: false };
 export const PRICE_CHOICES = ['isFast', 'isInUs'] as const satisfies (keyof PriceChoice)[];
 
-/** What some responses of a session used that do not differ in anything but their counts. */
+/** What responses of a session used that differ only in their counts. */
 export interface Use extends PriceChoice {
   readonly at: number;
   readonly model: string;
@@ -82,7 +82,7 @@ export interface SessionUsage {
   readonly causes?: UsageCauses | undefined;
 }
 
-/** A session's responses by their ids, before those are left out that are another session's. */
+/** A session's responses by their ids, with those that it copied from another session. */
 export interface SessionScan extends Omit<SessionUsage, 'uses'> {
   readonly responses: ReadonlyMap<string, Use>;
   /** The files of its subagents that could not be read, or not to their end. */
@@ -95,5 +95,5 @@ export function mapUsed<T>(change: (kind: UsedKind) => T): { readonly [kind in U
   return changed as { readonly [kind in UsedKind]: T };
 }
 
-/** What the id of an advisor has after that of the response. */
+/** The id of an advisor's use has this after the id of the response that asked it. */
 export const ADVISOR = ' advisor ';

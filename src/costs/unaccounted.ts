@@ -24,7 +24,7 @@ function isBeforeAccounts({ at, point: first }: Use, { points }: SessionScan): b
   return points.slice(first).every(({ point: { startTime = 0 } }) => at < startTime);
 }
 
-/** Lists responses of a model of which the account lacks all tokens, the first ones since the line before. */
+/** Lists a model's responses whose tokens are all missing from the account: the first ones after the line before. */
 function listLacking(responses: readonly Response[], steps: readonly PlacedStep[]): Response[] {
   if (!steps.every(({ isSplit }) => isSplit)) return [];
   const found: Response[] = [];

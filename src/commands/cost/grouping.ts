@@ -31,7 +31,7 @@ export interface Row {
 export interface Grouped {
   readonly rows: readonly Row[];
   readonly total: Costs;
-  /** How many tokens are attributed by what the lines of requests say. */
+  /** How many tokens the lines of requests attribute to a part. */
   readonly exactTokens: number;
   readonly modelsWithoutPrice: ReadonlySet<string>;
   /** Whether Claude Code took a default price for a model that it did not know. */

@@ -17,7 +17,7 @@ import { BUDGET_OF_ALL, BUDGET_OF_TURN } from './budget-message.js';
 /** The sum of a day reads what each session has changed since the last time. */
 const DAY_PAUSE_MS = 30_000;
 const MARK_KEPT_MS = 2 * 24 * 3_600_000;
-/** How many times as long as the work took it rests at least. */
+/** It rests at least this many times as long as the work took. */
 const REST = 10;
 
 interface Watched {

@@ -30,9 +30,9 @@ const REQUEST_KINDS = [
 /** What a request did not find in the cache although the one before had left it there. */
 export interface LostCache {
   readonly tokens: number;
-  /** As what they were sent again. */
+  /** The kind that counts them in the request that sent them again. */
   readonly kind: TokenKind;
-  /** How long after the response before it was sent, in ms. */
+  /** From the response before to this request, in ms. */
   readonly pause: number;
   readonly isOtherModel: boolean;
 }
@@ -44,7 +44,7 @@ interface LastRequest {
   readonly model: string | undefined;
 }
 
-/** What has to be known of a response. */
+/** What the context needs of a response. */
 type Followed = Parameters<typeof findRequestTime>[0] &
   Pick<Response, 'answered' | 'blocks' | 'usage' | 'model' | 'lastBlockAt'>;
 

@@ -161,14 +161,14 @@ class CauseReader implements SessionCauses {
   }
 }
 
-/** An agent of which no file says the type. */
+/** The name of an agent whose type no file says. */
 export const UNNAMED_AGENT = '(agent)';
 
 function findCommand({ context: { trigger }, prompts: [{ content }] }: Turn): string {
   return (trigger === 'command' && /^\/(\S+)/.exec(content)?.[1]) || '';
 }
 
-/** The first version of which is known that each response says whether it follows a skill. */
+/** The first version that is known to say of each response whether it follows a skill. */
 const FIRST_TO_NAME_SKILLS = '2.1.197';
 
 /** Up to the end of its turn, an old version follows the skill that the model has called. */

@@ -129,7 +129,7 @@ export function readCausesWithParents(path: string) {
   if (!own) return undefined;
   const seen = new Set<string>();
   const above = addUpFromOldest(parents, seen);
-  const causes = readCauses(own.scan.sessionId, path, own.agents);
+  const causes = readCauses(path, own.agents);
   const { responses } = own.scan;
   return { usage: addUpResponses(own.scan, seen, causes), parents: above, causes, responses };
 }
@@ -141,7 +141,7 @@ function scanWithParents(path: string) {
   while (next !== undefined && !scans.some(({ scan }) => scan.path === next)) {
     const current: string = next;
     const agents = folders.findAgentFiles(current);
-    const scan = attempt(() => scanSession(basename(current, '.jsonl'), current, agents));
+    const scan = attempt(() => scanSession(current, agents));
     if (scan) scans.push({ scan, agents });
     next = findParentPath(current, scan?.parent);
   }
@@ -160,13 +160,12 @@ function openSession(path: string, { index, agentFolders, causes }: Reading) {
   const agents = agentFolders.findAgentFiles(path);
   const ofAgents = agents.map(({ agentId, parts: [{ inode }], bytes, changedAt: at }) => [agentId, inode, bytes, at]);
   const files = [VERSION, index.identify(path), ...(agents.length > 0 ? [hash(ofAgents.join(' '))] : [])];
-  const sessionId = basename(path, '.jsonl');
   return {
     path,
     files: files.join(' '),
     meta: causes ? hash(agents.map(identifyMeta).join(' ')) : '',
-    scan: () => scanSession(sessionId, path, agents),
-    readCauses: () => readCauses(sessionId, path, agents),
+    scan: () => scanSession(path, agents),
+    readCauses: () => readCauses(path, agents),
   };
 }
 

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { nameModel } from '../observations/build/model-name.js';
 import { countUsage, isCount } from '../observations/build/usage.js';
 import type { AgentFile } from '../transcript/agents/agent-files.js';
@@ -21,8 +22,8 @@ const ASSISTANT = Buffer.from('"assistant"');
 const USER = Buffer.from('"type":"user"');
 
 /** Reads what a session used from a byte on, and its subagents. Throws if the transcript cannot be read. */
-export function scanSession(sessionId: string, path: string, agents: readonly AgentFile[], from = 0): SessionScan {
-  const scan = new Scan(sessionId, path);
+export function scanSession(path: string, agents: readonly AgentFile[], from = 0): SessionScan {
+  const scan = new Scan(path);
   scan.readMain(from);
   for (const { path: agentPath } of agents.flatMap(({ parts }) => parts)) scan.readAgent(agentPath);
   return scan.finish();
@@ -46,8 +47,8 @@ class Scan {
   /** The responses after the account's last line. */
   readonly #afterAccount = new Set<string>();
 
-  constructor(sessionId: string, path: string) {
-    this.#sessionId = sessionId;
+  constructor(path: string) {
+    this.#sessionId = basename(path, '.jsonl');
     this.#path = path;
   }
 

@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import { findAgentFiles } from '../transcript/agents/agent-files.js';
 import { parseLine } from '../transcript/file/line.js';
 import { listAllLines, withReader } from '../transcript/file/lines.js';
@@ -83,7 +82,7 @@ export function readTurnSpending(
   findPrices: FindPrices,
 ): Spending {
   const agents = findAgentFiles(path).filter(({ changedAt }) => changedAt >= at);
-  const { responses } = scanSession(basename(path, '.jsonl'), path, agents, from);
+  const { responses } = scanSession(path, agents, from);
   const own = [...responses.values()].filter((use) => use.at < until && (!use.isAgent || use.at >= at));
   return priceUses(own, findPrices);
 }

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
 import { isOlder } from '../../shared/version.js';
 import { type AgentFile, readAgent } from '../../transcript/agents/agent-files.js';
@@ -40,9 +41,9 @@ export interface SessionCauses {
 }
 
 /** Reads what the responses of a session and its subagents were for. Throws if the transcript cannot be read. */
-export function readCauses(sessionId: string, path: string, agents: readonly AgentFile[]): SessionCauses {
+export function readCauses(path: string, agents: readonly AgentFile[]): SessionCauses {
   const reader = new CauseReader();
-  reader.readMain(sessionId, path);
+  reader.readMain(path);
   reader.readAgents(agents);
   reader.addRepeated();
   return reader;
@@ -62,8 +63,8 @@ class CauseReader implements SessionCauses {
     return this.#main.parts;
   }
 
-  readMain(sessionId: string, path: string): void {
-    for (const turn of readAllTurns(path, 'main', sessionId, this.#requests.readLines(path))) {
+  readMain(path: string): void {
+    for (const turn of readAllTurns(path, 'main', basename(path, '.jsonl'), this.#requests.readLines(path))) {
       const [{ at, offset: promptAt }] = turn.prompts;
       const task = { agent: '', skill: turn.skill ?? '', command: findCommand(turn), turn: turn.number, promptAt };
       this.#turns.push({ at, task });

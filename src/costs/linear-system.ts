@@ -40,7 +40,7 @@ export function solve(equations: readonly Equation[], size: number): Solution {
   const residuals = equations.map(
     ({ counts, value }) => value - counts.reduce((sum, count, i) => sum + count * (solved[i]?.value ?? 0), 0),
   );
-  const noise = Math.hypot(...equations.map(({ error }, i) => Math.abs(residuals[i] ?? 0) + error));
+  const noise = Math.sqrt(equations.reduce((sum, { error }, i) => sum + (Math.abs(residuals[i] ?? 0) + error) ** 2, 0));
   const forced = rows.filter(({ counts }) => isForced(counts, solved));
   const unknowns = indices(size).map((column): Unknown => {
     const others = findEntangled(column, pivots, matrix, free);

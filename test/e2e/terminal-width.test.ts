@@ -73,6 +73,13 @@ describe('a terminal', () => {
     ]);
   });
 
+  test('of 40 columns shows the end of a folder, also with characters that take two columns', async () => {
+    const folder = `/home/dev/${'漢字'.repeat(20)}/the-end`;
+    letIdle(writeSession(workplace.projects, { sessionId: sessionIdOf(1), cwd: folder, turns: 1, startsAt: STARTS }));
+    const [, row = ''] = await screenOf(40, 'cost', '--by', 'project');
+    expect(row.split(/ {2,}/)[0]).toBe('…漢字/the-end');
+  });
+
   test('of 60 columns shows dates and costs whole, and cuts the rest', async () => {
     write();
     workplace.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 418 });

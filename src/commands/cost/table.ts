@@ -104,8 +104,11 @@ function shorten(text: string): string {
 /** The end of a path tells more than its beginning. */
 function fitName(name: string, width: number, by: GroupName): string {
   const isPath = by === 'project' || by === 'repository' || by === 'branch';
-  if (!isPath || name.length <= width) return name;
-  return `…${name.slice(name.length - width + 1)}`;
+  return isPath ? reverse(cutToWidth(reverse(name), width)) : name;
+}
+
+function reverse(text: string): string {
+  return [...text].toReversed().join('');
 }
 
 /** Says below the table what its figures do not. */

@@ -1,9 +1,10 @@
+import { basename } from 'node:path';
 import { groupBy } from '../shared/group-by.js';
 import { GROUP_OF_KIND, type TokenGroup } from '../transcript/file/token-kinds.js';
 import type { SessionCauses } from './causes/read-causes.js';
 import { addUpCosts, CLAUDE_CODE, type Costs, type Entry, findRatios, listEntries, sumDollars } from './cost-book.js';
 import { type FindPrices, priceUsed } from './list-prices.js';
-import { readCausesWithParents } from './read-usage.js';
+import { readCausesWithRelatives } from './read-usage.js';
 import { type PartUse, USED_KINDS, type Use, type UsedKind } from './session-usage.js';
 
 /** What a part of a session cost, in dollars of the account or of the price list. */
@@ -45,18 +46,18 @@ const LEAST_LOSS = 1_000;
 
 /** Finds what filled the context of a session, and what that cost. Undefined if the transcript cannot be read. */
 export function readContextCosts(path: string, findPrices: FindPrices): ContextCosts | undefined {
-  const read = readCausesWithParents(path);
+  const read = readCausesWithRelatives(path);
   if (!read) return undefined;
-  const { usage, parents, causes, responses } = read;
-  const entries = [...listEntries([usage, ...parents], findPrices, (session) => session.causes?.parts ?? [])];
-  const own = entries.filter(({ session }) => session === usage);
+  const { sessions, causes, responses } = read;
+  const entries = [...listEntries(sessions, findPrices, (session) => session.causes?.parts ?? [])];
+  const own = entries.filter(({ session }) => session.path === path);
   const byPart = groupBy(own, ({ use }) => use?.part ?? CLAUDE_CODE);
   const parts = [...byPart].map(([name, group]) => {
     const inContext = causes.context.reduce((sum, part) => sum + (part.name === name ? part.tokens : 0), 0);
     return { name, costs: addUpCosts(group), inContext: Math.round(inContext), ...splitDollars(group, findPrices) };
   });
   return {
-    sessionId: usage.sessionId,
+    sessionId: basename(path, '.jsonl'),
     costs: addUpCosts(own),
     parts: parts.toSorted((a, b) => sumDollars(b.costs) - sumDollars(a.costs)),
     losses: listLosses(causes, responses, findPrices),

@@ -5,6 +5,8 @@ import { groupBy } from '../shared/group-by.js';
 import { hashText } from '../shared/hash.js';
 import { type AgentFile, AgentFolders, identifyMeta } from '../transcript/agents/agent-files.js';
 import { findTranscripts, projectsFolder } from '../transcript/sessions/find-transcripts.js';
+import { recallFirstPrompts } from '../transcript/sessions/overview.js';
+import { FirstPrompts } from '../transcript/sessions/related-sessions.js';
 import { SessionIndex } from '../transcript/sessions/session-index.js';
 import { addUpResponses } from './add-up.js';
 import { readCauses } from './causes/read-causes.js';
@@ -106,46 +108,51 @@ export function readAllUsage(
 function createRelativeFinder(index: SessionIndex): (session: KnownSession) => string[] {
   const known = [...index.readAll<Relations>('relations')];
   const names = known.flatMap(([path, relations]) => listNames(relations).map((name) => ({ name, path })));
-  const byName = groupBy(names, ({ name }) => name);
+  const all = [...names, ...recallFirstPrompts(index)];
+  const [byName, byPath] = [groupBy(all, ({ name }) => name), groupBy(all, ({ path }) => path)];
   return ({ path, relations }) => {
-    const alike = listNames(relations).flatMap((name) => byName.get(name) ?? []);
+    const own = [...listNames(relations), ...(byPath.get(path) ?? []).map(({ name }) => name)];
+    const alike = own.flatMap((name) => byName.get(name) ?? []);
     return [...alike.map((each) => each.path), findParentPath(path, relations.parent) ?? []].flat();
   };
 }
 
 /** Reads what one session used, and the sessions from which it was forked. */
 export function readUsageWithParents(path: string): SessionUsage[] {
-  return addUpFromOldest(scanWithParents(path), new Set());
-}
-
-function addUpFromOldest(scans: ReturnType<typeof scanWithParents>, seen: Set<string>): SessionUsage[] {
-  const usages = scans.toReversed().map(({ scan }) => addUpResponses(scan, seen));
-  return usages.toReversed();
-}
-
-/** Reads what one session used and what caused it, and the sessions from which it was forked. */
-export function readCausesWithParents(path: string) {
-  const [own, ...parents] = scanWithParents(path);
-  if (!own) return undefined;
   const seen = new Set<string>();
-  const above = addUpFromOldest(parents, seen);
-  const causes = readCauses(path, own.agents);
-  const { responses } = own.scan;
-  return { usage: addUpResponses(own.scan, seen, causes), parents: above, causes, responses };
+  return scanRelatives(path).map(({ scan }) => addUpResponses(scan, seen));
 }
 
-function scanWithParents(path: string) {
+/**
+ * Reads what one session used, what caused that, and the sessions from which it was forked, also if only their first prompts say so.
+ * Undefined if its transcript cannot be read.
+ */
+export function readCausesWithRelatives(path: string) {
+  const scans = scanRelatives(path, new FirstPrompts());
+  const own = scans.find(({ scan }) => scan.path === path);
+  if (!own) return undefined;
+  const causes = readCauses(path, own.agents);
+  const seen = new Set<string>();
+  const sessions = scans.map(({ scan }) => addUpResponses(scan, seen, scan === own.scan ? causes : undefined));
+  return { sessions, causes, responses: own.scan.responses };
+}
+
+/** Reads a session, its parents and, if asked for, those beside it that begin with the same prompt: the oldest first. */
+function scanRelatives(path: string, firstPrompts?: FirstPrompts) {
   const folders = new AgentFolders();
   const scans: { readonly scan: SessionScan; readonly agents: readonly AgentFile[] }[] = [];
-  let next: string | undefined = path;
-  while (next !== undefined && !scans.some(({ scan }) => scan.path === next)) {
-    const current: string = next;
+  const queue = new Set([path]);
+  // It grows meanwhile.
+  for (const current of queue) {
     const agents = folders.findAgentFiles(current);
     const scan = attempt(() => scanSession(current, agents));
-    if (scan) scans.push({ scan, agents });
-    next = findParentPath(current, scan?.parent);
+    if (!scan) continue;
+    scans.push({ scan, agents });
+    for (const relative of firstPrompts?.findRelated(current) ?? []) queue.add(relative);
+    const parent = findParentPath(current, scan.parent);
+    if (parent !== undefined) queue.add(parent);
   }
-  return scans;
+  return scans.toSorted((a, b) => compareAges(a.scan, b.scan));
 }
 
 function findParentPath(path: string, parent: string | undefined): string | undefined {

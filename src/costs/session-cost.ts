@@ -4,9 +4,10 @@ import type { SessionCost } from './turn-costs.js';
 
 /** Reads what one session cost; undefined if it has no account. */
 export function readSessionCost(path: string): SessionCost | undefined {
-  const [session, ...parents] = readUsageWithParents(path);
+  const sessions = readUsageWithParents(path);
+  const session = sessions.find((each) => each.path === path);
   if (!session || session.points.length === 0) return undefined;
-  const byId = new Map([session, ...parents].map((each) => [each.sessionId, each]));
+  const byId = new Map(sessions.map((each) => [each.sessionId, each]));
   const spans = new Map<string, SessionCost['spans'][number]>();
   for (const { after, at, dollars } of listAccountSteps(session, byId)) {
     const key = `${after} ${at}`;

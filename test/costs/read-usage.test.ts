@@ -3,7 +3,12 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { listAllSteps } from '../../src/costs/account-steps.js';
+import { readContextCosts } from '../../src/costs/context-costs.js';
+import { findPrices } from '../../src/costs/list-prices.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
+import { findTranscripts } from '../../src/transcript/sessions/find-transcripts.js';
+import { recallOverview } from '../../src/transcript/sessions/overview.js';
+import { SessionIndex } from '../../src/transcript/sessions/session-index.js';
 import { sessionIdOf } from '../support/generated.js';
 import { appendLines, assistant, at, SESSION, user } from '../support/lines.js';
 import { recording, recordings, transcriptsOf } from '../support/recording.js';
@@ -65,6 +70,37 @@ test.each(['account', 'answer'])('of copies of a session, the one that has its l
   }
   expect(whole).toMatchObject([{ path, points: [{}, {}] }]);
   expect(readAllUsage(root, state)).toEqual(whole);
+});
+
+/** The fork has the parent's answer, and a longer one of its own. */
+function writeUnmarkedFork() {
+  const answer = (id: string, seconds: number, tokens: number) => ({
+    ...assistant(id, 'yes', { timestamp: at(seconds) }),
+    message: { id, model: 'claude-opus-4-5', content: [], usage: { input_tokens: tokens } },
+  });
+  const copied = [
+    user('<command-name>/cost</command-name>', { uuid: 'u0' }),
+    user('question', { uuid: 'u1' }),
+    answer('m1', 1, 1_000),
+  ];
+  const pathOf = (n: number) => join(root, 'projects', '-work', `${sessionIdOf(n)}.jsonl`);
+  appendLines(pathOf(1), ...copied);
+  appendLines(pathOf(2), ...copied, answer('m2', 2, 100_000));
+  return pathOf(2);
+}
+
+test('of a fork without a mark only its own responses count, also if nothing but the list of sessions is remembered', () => {
+  const fork = writeUnmarkedFork();
+  const index = new SessionIndex(state);
+  for (const path of findTranscripts(join(root, 'projects'), () => {})) recallOverview(path, index);
+  const sessions = readAllUsage(root, state, { wanted: [fork], index });
+  const own = sessions.find(({ path }) => path === fork);
+  expect(own?.uses.map(({ used }) => used.input)).toEqual([100_000]);
+});
+
+test('of a fork without a mark only its own responses count if it is looked at alone', () => {
+  const costs = readContextCosts(writeUnmarkedFork(), findPrices)?.costs;
+  expect([costs?.used.input, costs?.listDollars]).toEqual([100_000, expect.closeTo(0.5, 9)]);
 });
 
 test('models may have names that all objects inherit', () => {

@@ -78,6 +78,12 @@ export function recallOverview(path: string, index: SessionIndex): SessionOvervi
   };
 }
 
+/** Lists the uuids of first prompts that are remembered, whether or not the files have changed since. */
+export function recallFirstPrompts(index: SessionIndex) {
+  const known = [...index.readAll<Remembered>('overview')];
+  return known.flatMap(([path, { overview }]) => (overview?.firstPrompt ? [{ path, name: overview.firstPrompt }] : []));
+}
+
 function readEnds(path: string): { overview?: Omit<SessionOverview, 'title'>; title?: Title | undefined } {
   return withReader(path, (reader) => {
     const { bytes, bornAt, changedAt } = reader.status;
